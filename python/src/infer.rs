@@ -18,6 +18,7 @@ pub fn inferred(
     py: Python,
     file: PathBuf,
     levels: Vec<String>,
+    invariants: Option<PathBuf>,
     queries: Option<PathBuf>,
     level: f64,
     prior: Option<&str>,
@@ -31,6 +32,7 @@ pub fn inferred(
         let inferred = infer::infer(&Wish {
             file,
             levels,
+            invariants,
             queries,
             ratios: Vec::new(),
             level,

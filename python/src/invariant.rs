@@ -96,7 +96,9 @@ impl Invariant {
         let region = inequalities.around(&counts)?;
         let known = Vec::new();
         let (digest, warning) = (String::new(), None);
-        let table = InvariantTable { names, counts, known, invariant, inequalities, region, digest, warning };
+        let columns = Vec::new();
+        let table =
+            InvariantTable { names, counts, known, invariant, inequalities, region, digest, warning, columns };
         Ok(Self { subject: Arc::new(Subject::Table(table)), counted, nonnegative: false })
     }
 }

@@ -9,25 +9,31 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A noisy file, parquet or CSV: a row for each node of a tree (see FORMAT.md)
+    /// A noisy file, parquet or CSV: a row for each node of a tree, or for each entry of a table (see FORMAT.md)
     file: PathBuf,
-    /// Columns of its levels below the total, the highest first [default: all columns without a meaning of their own]
-    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    /// Columns of its keys, of a tree those of the levels below the total, the highest first [default: all columns without
+    /// a meaning of their own]
+    #[arg(long, alias = "keys", value_delimiter = ',', value_name = "COLUMNS")]
     levels: Vec<String>,
-    /// Table of districts: the keys of a leaf, `name`, and perhaps `weight` (1, 0 or -1), a row for each leaf of each
+    /// TOML file with the `[[invariant]]` blocks of a table, as a config has them [default: those in the footer of a
+    /// parquet file; a file without any is that of a tree]
+    #[arg(long, value_name = "FILE")]
+    invariants: Option<PathBuf>,
+    /// Table of districts or queries: the keys of a leaf or an entry, `name`, and perhaps `weight` (1, 0 or -1), a row for
+    /// each of each
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// Ratio of two districts, by their names; can be given several times
+    /// Ratio of two districts or queries, by their names; can be given several times
     #[arg(long, value_name = "NAME/NAME", requires = "queries")]
     ratio: Vec<String>,
     /// What an interval holds at least: a number or a fraction between 0 and 1
     #[arg(long, default_value = "0.9", value_parser = infer::level)]
     level: f64,
-    /// Intervals of the posterior with this prior for every leaf: flat, nonnegative, poisson[:MEAN],
+    /// Intervals of the posterior with this prior for every leaf or entry: flat, nonnegative, poisson[:MEAN],
     /// negative-binomial[:MEAN,SIZE]; parameters that are left out are those that make the release most likely
     #[arg(long, value_name = "PRIOR", value_parser = infer::prior, conflicts_with = "bands")]
     prior: Option<infer::Shared>,
-    /// Also bands that hold for all counts of a level, or for all districts, at once
+    /// Also bands that hold for all counts of a level, or for all districts or queries, at once
     #[arg(long)]
     bands: bool,
     /// Master seed of draws, where there are any
@@ -46,12 +52,14 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if matches!(arguments.format, Format::Svg | Format::Csv | Format::Json) {
-        let message = "--format: want text, markdown, html or latex; --out has the figures and the files of values";
+        let message =
+            "--format: want text, markdown, html or latex; --out has the figures and the files of values";
         return Err(Failure::Usage(message.into()));
     }
     let inferred = infer::infer(&Wish {
         file: arguments.file.clone(),
         levels: arguments.levels.iter().map(|level| level.trim().to_owned()).collect(),
+        invariants: arguments.invariants.clone(),
         queries: arguments.queries.clone(),
         ratios: arguments.ratio.clone(),
         level: arguments.level,

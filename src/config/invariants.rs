@@ -7,8 +7,69 @@ use crate::failure::{Failure, Result};
 use crate::input::{InvariantSpec, NodeInequality, NodeName, read_matrix};
 use std::collections::HashSet;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
+
+/// The `[[invariant]]` blocks of a file that has nothing else.
+#[derive(Debug, Clone)]
+pub struct Invariants {
+    path: PathBuf,
+    text: String,
+    blocks: Vec<(InvariantSpec, Range<usize>)>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Blocks {
+    #[serde(default)]
+    invariant: Vec<Spanned<WireInvariant>>,
+}
+
+impl Invariants {
+    /// Reads a file of blocks. Refused: as by [`Invariants::of`].
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = crate::files::text(path, "cannot read the invariants")?;
+        Self::of(path, text)
+    }
+
+    /// Checks a text of blocks. `path`: its name in messages, and where paths in it begin.
+    ///
+    /// Refused, with the place in the text: no block, another key, and what is refused in a config.
+    pub fn of(path: &Path, text: String) -> Result<Self> {
+        let checker = Checker::new(path, &text, &text, |_| None);
+        let wire: Blocks = checker.parse()?;
+        if wire.invariant.is_empty() {
+            return Err(checker.error(
+                "invariants: got none",
+                0..0,
+                "want [[invariant]] blocks, as a config has",
+            ));
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let block = |wire: &Spanned<WireInvariant>| {
+            Ok((checker.invariant(wire.get_ref(), wire.span(), folder)?, wire.span()))
+        };
+        let blocks = wire.invariant.iter().map(block).collect::<Result<_>>()?;
+        Ok(Self { path: path.to_owned(), text, blocks })
+    }
+
+    /// The blocks, in their order.
+    pub fn specs(&self) -> impl Iterator<Item = &InvariantSpec> + Clone {
+        self.blocks.iter().map(|(spec, _)| spec)
+    }
+
+    /// The columns of bounds, which say nothing else.
+    pub fn bound_columns(&self) -> impl Iterator<Item = &str> {
+        let bounds = self.specs().filter(|spec| matches!(spec, InvariantSpec::Bounds(..)));
+        bounds.flat_map(InvariantSpec::columns)
+    }
+
+    /// An error of a block.
+    pub fn refused(&self, block: usize, message: String) -> Failure {
+        let checker = Checker::new(&self.path, &self.text, &self.text, |_| None);
+        checker.error(message, self.blocks[block].1.clone(), "this invariant")
+    }
+}
 
 impl Checker<'_> {
     pub(super) fn invariant(

@@ -19,7 +19,7 @@ use crate::privacy::{
 };
 use crate::rng::{Role, TaskKey};
 use excluded::Excluded;
-pub use resolved::{absolute, resolved};
+pub use resolved::{absolute, invariant_blocks, resolved};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -61,6 +61,13 @@ pub fn resolved(plans: &[&Plan]) -> String {
     text
 }
 
+/// `[[invariant]]` blocks as TOML.
+pub fn invariant_blocks<'a>(specs: impl Iterator<Item = &'a InvariantSpec>) -> String {
+    let mut document = DocumentMut::new();
+    document["invariant"] = Item::ArrayOfTables(specs.map(invariant).collect());
+    document.to_string()
+}
+
 /// A path as resolved configs have it.
 pub fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()

@@ -1,12 +1,12 @@
 //! Posteriors of releases whose integer noise was conditioned on counts >= 0: by chains of independent proposals.
 
 use super::interval::Said;
-use super::posterior::of_draws;
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
 use crate::catalogue::Family;
 use crate::diagnostics::{LEAST_ESS, MOST_RHAT, Mixing};
 use crate::inference::{Chains, Conditioned, Prior, Proposal, Weight};
+use crate::invariant::Hierarchy;
 use crate::page::thousands;
 use crate::rng::{Role, TaskKey, stream};
 use crate::{Error, Result};
@@ -51,20 +51,20 @@ pub(super) fn serves(noisy: &Noisy) -> bool {
 /// What is said of the targets, by how many draws. Errors: tables that are too large, or chains that would take too long.
 pub(super) fn said(
     wish: &Wish,
-    noisy: &Noisy,
+    (noisy, tree): (&Noisy, &Hierarchy),
     targets: &[Target],
     weights: &[Weight],
     priors: &[Prior],
 ) -> Result<(Vec<Said>, usize, Walked)> {
-    let posterior = Conditioned::on_tree(&noisy.tree, weights, &noisy.values, priors)?;
+    let posterior = Conditioned::on_tree(tree, weights, &noisy.values, priors)?;
     let kept = drawn::number(targets.len(), wish.level)?;
-    let kept = kept.min(passes(noisy)?).div_ceil(CHAINS);
+    let kept = kept.min(passes(noisy, tree)?).div_ceil(CHAINS);
     let left_out = kept.div_ceil(LEFT_OUT);
     let propose = |replicate: u64| -> Result<(Proposal, Vec<f64>)> {
-        let mut counts = vec![0i64; noisy.tree.nodes()];
+        let mut counts = vec![0i64; tree.nodes()];
         let key = TaskKey { seed: wish.seed, cell: CELLS[0], replicate, role: Role::Noise };
         let proposal = posterior.propose(&mut stream(key), &mut counts)?;
-        let value = |target: &Target| target.value(&noisy.tree, |v| counts[v] as f64);
+        let value = |target: &Target| target.value(|v| counts[v] as f64);
         Ok((proposal, targets.iter().map(value).collect()))
     };
     let number = (CHAINS * (kept + left_out)) as u64;
@@ -75,10 +75,9 @@ pub(super) fn said(
         let chain = |at: &Vec<u32>| at.iter().map(|&place| values[place as usize][target]).collect();
         let all: Vec<Vec<f64>> = chains.at.iter().map(chain).collect();
         let mixing = Mixing::of(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        (of_draws(all.concat(), wish.level), mixing)
+        (Said::of_draws(all.concat(), wish.level), mixing)
     };
-    let (said, mixing): (Vec<Said>, Vec<Option<Mixing>>) =
-        (0..targets.len()).into_par_iter().map(of).unzip();
+    let (said, mixing): (Vec<Said>, Vec<Option<Mixing>>) = (0..targets.len()).into_par_iter().map(of).unzip();
     let worst = |a: Mixing, b: Mixing| Mixing {
         rhat: a.rhat.max(b.rhat),
         bulk: a.bulk.min(b.bulk),
@@ -93,14 +92,14 @@ pub(super) fn said(
 /// the mean of 1/c over draws of its posterior, the same for all priors as far as can be. Errors: no posterior.
 pub(super) fn log_evidence(
     wish: &Wish,
-    noisy: &Noisy,
+    (noisy, tree): (&Noisy, &Hierarchy),
     weights: &[Weight],
     priors: &[Prior],
 ) -> Result<f64> {
-    passes(noisy)?;
-    let posterior = Conditioned::on_tree(&noisy.tree, weights, &noisy.values, priors)?;
+    passes(noisy, tree)?;
+    let posterior = Conditioned::on_tree(tree, weights, &noisy.values, priors)?;
     let log = |replicate: u64| -> Result<f64> {
-        let mut counts = vec![0i64; noisy.tree.nodes()];
+        let mut counts = vec![0i64; tree.nodes()];
         let key = TaskKey { seed: wish.seed, cell: CELLS[1], replicate, role: Role::Noise };
         Ok(-posterior.propose(&mut stream(key), &mut counts)?.log_normaliser)
     };
@@ -111,9 +110,9 @@ pub(super) fn log_evidence(
 }
 
 /// How many normalisers may be computed. Errors: fewer than chains want.
-fn passes(noisy: &Noisy) -> Result<usize> {
+fn passes(noisy: &Noisy, tree: &Hierarchy) -> Result<usize> {
     let widest = noisy.scales.iter().copied().fold(0.0, f64::max);
-    let each = noisy.tree.nodes() as f64 * libm::pow(1.0 + REACH * widest, 2.0);
+    let each = tree.nodes() as f64 * libm::pow(1.0 + REACH * widest, 2.0);
     match WORK / each {
         passes if passes >= LEAST as f64 => Ok(passes as usize),
         _ => Err(Error::TooLarge {

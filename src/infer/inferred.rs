@@ -1,12 +1,13 @@
-//! What a noisy file says: the intervals of its nodes and of districts.
+//! What a noisy file says: the intervals of its counts, and of districts or queries.
 
 use super::conditioned::Walked;
 use super::districts::District;
 use super::interval::{Bounds, Interval, Said};
+use super::noisy::Structure;
 use super::posterior::Believed;
 use super::ratios::Ratio;
 use super::target::Target;
-use super::{Noisy, Wish, pivots, posterior, ratios, raw};
+use super::{Noisy, Wish, pivots, posterior, ratios, raw, table_posterior};
 use crate::failure::Result;
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 pub struct Inferred {
     /// The file.
     pub noisy: Noisy,
-    /// Where districts come from.
+    /// Where districts or queries come from.
     pub queries: Option<PathBuf>,
     /// What the intervals hold.
     pub level: f64,
@@ -29,9 +30,9 @@ pub struct Inferred {
     pub chains: Option<Walked>,
     /// Draws that were taken; 0 where none were.
     pub draws: usize,
-    /// Ratios of districts.
+    /// Ratios of districts or queries.
     pub ratios: Vec<Ratio>,
-    /// Nodes, in the order of the tree; then districts.
+    /// Nodes in the order of the tree, or sums and entries of a table; then districts or queries.
     pub intervals: Vec<Interval>,
 }
 
@@ -41,7 +42,8 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
     if projected {
         raw::project(&mut noisy).map_err(|e| noisy.refused(e))?;
     }
-    let mut targets: Vec<Target> = (0..noisy.tree.nodes()).map(Target::Node).collect();
+    let counts = noisy.counts();
+    let mut targets: Vec<Target> = (0..counts).map(|count| noisy.target(count)).collect();
     targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
     let (said, draws, prior, chains) = match wish.prior {
         None => {
@@ -49,27 +51,30 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
             (said, draws, None, None)
         }
         Some(prior) => {
-            let Believed { said, draws, prior, chains } = posterior::said(wish, &noisy, &targets, prior)?;
+            let Believed { said, draws, prior, chains } = match &noisy.structure {
+                Structure::Tree(nodes) => posterior::said(wish, &noisy, &nodes.tree, &targets, prior)?,
+                Structure::Table(entries) => table_posterior::said(wish, &noisy, entries, &targets, prior)?,
+            };
             (said, draws, Some(prior), chains)
         }
     };
     let bounds = Bounds::new(&noisy);
     let interval = |(place, (target, said)): (usize, (&Target, Said))| {
         let Said { estimate, deviation, low, high, by, naive } = said;
-        let (of, node) = match target {
-            Target::Node(v) => (Ok(noisy.tree.level(*v)), Some(*v)),
-            Target::Sum(_) => (Err(districts[place - noisy.tree.nodes()].name.clone()), None),
+        let (of, count) = match place.checked_sub(counts) {
+            None => (Ok(noisy.level(place)), Some(place)),
+            Some(district) => (Err(districts[district].name.clone()), None),
         };
         let half = 0.5 * (high - low);
         let (low, high, met) = bounds.meet(target, low, high);
-        Interval { of, node, estimate, deviation, half, low, high, met, by, band: None, naive }
+        Interval { of, count, estimate, deviation, half, low, high, met, by, band: None, naive }
     };
     let mut intervals: Vec<Interval> = targets.iter().zip(said).enumerate().map(interval).collect();
     if wish.bands {
         pivots::bands(&noisy, wish, &targets, &bounds, &mut intervals)?;
     }
     let names: Vec<&str> = districts.iter().map(|district| &*district.name).collect();
-    let ratios = ratios::of(wish, &noisy, &names, &targets[noisy.tree.nodes()..])?;
+    let ratios = ratios::of(wish, &noisy, &names, &targets[counts..])?;
     let is_guaranteed =
         prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
     let (queries, level) = (wish.queries.clone(), wish.level);

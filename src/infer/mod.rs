@@ -1,4 +1,5 @@
-//! What a release says of the counts: a noisy file is read, and gives intervals of nodes and of districts.
+//! What a release says of the counts: a noisy file of a tree, or of a table under equations, is read, and gives intervals of
+//! nodes or entries, and of sums of them (districts, queries).
 //!
 //! Under equations alone a release is `y = x + z`, and no law of z depends on x: what holds for z holds for x at every table
 //! of counts (`pivots`). What a method moves to be >= 0 has no such law, and gets a parametric bootstrap, which promises
@@ -7,23 +8,31 @@
 mod conditioned;
 mod districts;
 mod drawn;
+mod entries;
+mod file;
 mod inferred;
 mod interval;
+mod laws;
+mod nodes;
 mod noisy;
 mod page;
 mod pivots;
 mod posterior;
 mod ratios;
 mod raw;
+mod reach;
 mod repeated;
+mod table_posterior;
 mod target;
 mod write;
 
 pub use conditioned::Walked;
 pub use districts::District;
+pub use entries::Entries;
 pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};
-pub use noisy::Noisy;
+pub use nodes::Nodes;
+pub use noisy::{Noisy, Structure};
 pub use posterior::{Shared, prior};
 pub use ratios::Ratio;
 pub use repeated::{Repeated, Span, named};
@@ -37,11 +46,13 @@ use std::path::PathBuf;
 pub struct Wish {
     /// The noisy file.
     pub file: PathBuf,
-    /// The columns of its levels below the total, the highest first; none: all that have no meaning of their own.
+    /// Its columns of keys: of a tree those of the levels below the total, the highest first; none: all that have no meaning of their own.
     pub levels: Vec<String>,
-    /// A table of districts.
+    /// A file with the `[[invariant]]` blocks of a table; `None`: those that the file carries, and else it is that of a tree.
+    pub invariants: Option<PathBuf>,
+    /// A table of districts or queries.
     pub queries: Option<PathBuf>,
-    /// Ratios of districts, by their names with `/` between.
+    /// Ratios of districts or queries, by their names with `/` between.
     pub ratios: Vec<String>,
     /// What intervals hold at least, between 0 and 1.
     pub level: f64,
@@ -76,7 +87,7 @@ pub fn infer(wish: &Wish) -> Result<Inferred> {
     if wish.bands && wish.prior.is_some() {
         return Err(Failure::Usage("bands: want no prior, a posterior has none here".into()));
     }
-    let noisy = Noisy::read(&wish.file, &wish.levels)?;
+    let noisy = Noisy::read(&wish.file, &wish.levels, wish.invariants.as_deref())?;
     let districts = wish.queries.as_ref().map(|path| districts::read(path, &noisy)).transpose()?;
     inferred::of(wish, noisy, districts.unwrap_or_default())
 }

@@ -2,51 +2,27 @@
 //! parametric bootstrap.
 
 use super::interval::{Band, Bounds, By, Interval, Said};
+use super::laws::{BESIDE, Law, PRODUCTS, Width, laws};
+use super::noisy::{Ground, Structure};
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
-use crate::catalogue::{Family, Method, MethodKind, Place, Projection};
+use crate::catalogue::{Method, MethodKind, Projection};
 use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
-use crate::inference::{NodeLaws, SumLaw, SumLaws};
-use crate::invariant::Hierarchy;
-use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
-use rayon::prelude::*;
-use std::sync::Arc;
-
-/// Products that the law of one district may take: a minute.
-pub(super) const PRODUCTS: f64 = 1e10;
-/// The same where it only stands beside a bootstrap: some milliseconds.
-const BESIDE: f64 = 1e7;
-
-/// Where a noisy file is from.
-pub(super) const TREE: Place = Place::Tree { inequalities: false };
-
-/// What is known of the error of a target, whatever the counts are.
-#[derive(Debug, Clone, Copy)]
-pub struct Width {
-    /// The least half width that holds at least the level.
-    pub half: f64,
-    /// The standard deviation, in counts.
-    pub deviation: f64,
-    /// `P(|error| <= half)`, where the law is computed.
-    pub holds: Option<f64>,
-    /// How it was found.
-    pub by: By,
-}
 
 /// What is said of the targets, and by how many draws. Errors: the method.
 pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Vec<Said>, usize)> {
     if noisy.is_pivot() {
-        let (widths, draws) = widths(noisy, targets, (wish.level, wish.seed), PRODUCTS)?;
-        let said = |(target, width): (&Target, Width)| {
-            Said::around(noisy.estimate(target), width.half, width.deviation, width.by)
+        let (widths, draws) = widths(noisy, targets, (wish.level, wish.seed))?;
+        let said = |(target, (width, by)): (&Target, (Width, By))| {
+            Said::around(noisy.estimate(target), width.half, width.deviation, by)
         };
         return Ok((targets.iter().zip(widths).map(said).collect(), draws));
     }
     let by_law = laws(noisy, targets, wish.level, BESIDE).map_err(|e| noisy.refused(e))?;
     let errors = drawn_errors(noisy, targets, (wish.level, wish.seed))?;
     let draws = errors.first().map_or(0, Vec::len);
-    let said = |(target, (errors, law)): (&Target, (Vec<f64>, Option<Width>))| {
+    let said = |(target, (errors, law)): (&Target, (Vec<f64>, Law))| {
         let naive = law.map_or(f64::NAN, |law| {
             errors.iter().filter(|z| z.abs() <= law.half).count() as f64 / errors.len() as f64
         });
@@ -56,30 +32,25 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Ve
 }
 
 /// What is known of the errors of a pivot whatever the counts are: by their law where it is computed, else by draws, whose number
-/// comes with it. `most`: products that the law of one district may take. Errors: the method.
+/// comes with it. Errors: the method.
 pub(super) fn widths(
     noisy: &Noisy,
     targets: &[Target],
     (level, seed): (f64, u64),
-    most: f64,
-) -> Result<(Vec<Width>, usize)> {
-    let by_law = match noisy.method.conditions() {
-        true => laws(noisy, targets, level, most).map_err(|e| noisy.refused(e))?,
-        false => vec![None; targets.len()],
-    };
+) -> Result<(Vec<(Width, By)>, usize)> {
+    let by_law = laws(noisy, targets, level, PRODUCTS).map_err(|e| noisy.refused(e))?;
     if by_law.iter().all(Option::is_some) {
-        return Ok((by_law.into_iter().flatten().collect(), 0));
+        return Ok((by_law.into_iter().flatten().map(|width| (width, By::Law)).collect(), 0));
     }
     // Draws are of all targets where any is wanted: they come together.
     let errors = drawn_errors(noisy, targets, (level, seed))?;
     let draws = errors.first().map_or(0, Vec::len);
-    let width = |(law, errors): (Option<Width>, Vec<f64>)| {
-        law.unwrap_or_else(|| Width {
-            half: upper(&errors, level, f64::abs),
-            deviation: deviation(&errors),
-            holds: None,
-            by: By::Draws,
-        })
+    let width = |(law, errors): (Law, Vec<f64>)| match law {
+        Some(width) => (width, By::Law),
+        None => {
+            let (half, deviation) = (upper(&errors, level, f64::abs), deviation(&errors));
+            (Width { half, deviation, holds: None }, By::Draws)
+        }
     };
     Ok((by_law.into_iter().zip(errors).map(width).collect(), draws))
 }
@@ -103,26 +74,33 @@ pub(super) fn drawn_errors(
     (level, seed): (f64, u64),
 ) -> Result<Vec<Vec<f64>>> {
     let draws = drawn::number(targets.len(), level).map_err(|e| noisy.refused(e))?;
-    let how = (pivot(noisy)?, &counts(noisy));
+    let how = (pivot(noisy)?, &ground(noisy).map_err(|e| noisy.refused(e))?);
     drawn::errors(noisy, how, targets, (draws, seed)).map_err(|e| noisy.refused(e))
 }
 
-/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0.
-fn counts(noisy: &Noisy) -> Arc<[i64]> {
-    match noisy.is_pivot() {
-        true => vec![0; noisy.tree.nodes()].into(),
-        false => as_counts(&noisy.tree, &noisy.values),
+/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0, and entries as those
+/// that they can be. Errors: what was released breaks an inequality.
+pub(super) fn ground(noisy: &Noisy) -> crate::Result<Ground> {
+    let any = vec![0; noisy.values.len()];
+    match &noisy.structure {
+        _ if noisy.is_pivot() => Ok(Ground::free(any)),
+        Structure::Tree(nodes) => {
+            let mut counts = any;
+            for &leaf in nodes.tree.leaves() {
+                counts[leaf as usize] = libm::round(noisy.values[leaf as usize]).max(0.0) as i64;
+            }
+            nodes.tree.sum_up(&mut counts);
+            Ok(Ground::free(counts))
+        }
+        Structure::Table(entries) => {
+            let whole = |(entry, &value): (usize, &f64)| {
+                let (least, most) = entries.reach.of(&Target::Count(entry));
+                libm::round(value).clamp(least, most) as i64
+            };
+            let counts = noisy.values.iter().enumerate().map(whole).collect();
+            Ground::within(counts, entries.inequalities.clone())
+        }
     }
-}
-
-/// What was released as counts: leaves as whole numbers >= 0, and their sums.
-pub(super) fn as_counts(tree: &Hierarchy, values: &[f64]) -> Arc<[i64]> {
-    let mut counts = vec![0; tree.nodes()];
-    for &leaf in tree.leaves() {
-        counts[leaf as usize] = libm::round(values[leaf as usize]).max(0.0) as i64;
-    }
-    tree.sum_up(&mut counts);
-    counts.into()
 }
 
 /// The method whose errors are drawn: that of the file; of values that were projected least squares; of a chain the exact
@@ -134,68 +112,15 @@ fn pivot(noisy: &Noisy) -> Result<Method> {
         kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
         kind if kind.is_chain() && noisy.is_pivot() => {
             let exact = |method: &Method| method.conditions() && !method.is_chain();
-            all().find(|method| exact(method) && method.serves(noisy.law, TREE).is_ok())
+            all().find(|method| exact(method) && method.serves(noisy.law, noisy.place()).is_ok())
         }
         _ => Some(noisy.method),
     };
-    found.filter(|method| method.serves(noisy.law, TREE).is_ok()).ok_or_else(|| {
+    found.filter(|method| method.serves(noisy.law, noisy.place()).is_ok()).ok_or_else(|| {
         let message =
             format!("no draws of the error of {} with {} noise", noisy.method.name(), noisy.law.name());
         Failure::data(&noisy.path, message)
     })
-}
-
-/// Half widths and deviations of integer noise under the equations of the tree, as far as they fit. Errors: scales out of range.
-fn laws(noisy: &Noisy, targets: &[Target], level: f64, most: f64) -> crate::Result<Vec<Option<Width>>> {
-    let calibration = noisy.calibration();
-    match noisy.law.family() {
-        Family::DoubleGeometric => {
-            let laws: Vec<_> = calibration.laws(DoubleGeometric::new).collect::<crate::Result<_>>()?;
-            of_laws(noisy, &laws, targets, (level, most))
-        }
-        Family::DiscreteGaussian => {
-            let laws: Vec<_> = calibration.laws(DiscreteGaussian::new).collect::<crate::Result<_>>()?;
-            of_laws(noisy, &laws, targets, (level, most))
-        }
-        _ => Ok(vec![None; targets.len()]),
-    }
-}
-
-fn of_laws<L: IntegerLaw + Sync>(
-    noisy: &Noisy,
-    laws: &[L],
-    targets: &[Target],
-    (level, most): (f64, f64),
-) -> crate::Result<Vec<Option<Width>>> {
-    let said = |law: &SumLaw| {
-        let half = law.half_width(level);
-        Width {
-            half: half as f64,
-            deviation: libm::sqrt(law.variance()),
-            holds: Some(1.0 - law.beyond(half)),
-            by: By::Law,
-        }
-    };
-    let fits = |law: crate::Result<Width>| match law {
-        Ok(said) => Ok(Some(said)),
-        Err(crate::Error::TooLarge { .. }) => Ok(None),
-        Err(other) => Err(other),
-    };
-    let nodes = match NodeLaws::on_tree(&noisy.tree, laws) {
-        Ok(nodes) => nodes,
-        Err(crate::Error::TooLarge { .. }) => return Ok(vec![None; targets.len()]),
-        Err(other) => return Err(other),
-    };
-    let of_nodes: Vec<Width> = nodes.each().map(said).collect();
-    let of = |target: &Target| match target {
-        Target::Node(v) => Ok(Some(of_nodes[nodes.place(*v)])),
-        Target::Sum(own) => {
-            let mut weights = vec![0i8; noisy.tree.leaves().len()];
-            own.iter().for_each(|&(leaf, weight)| weights[leaf as usize] = weight);
-            fits(SumLaws::new(&noisy.tree, laws, most).and_then(|mut sums| sums.of(&weights).map(said)))
-        }
-    };
-    targets.par_iter().map(of).collect()
 }
 
 /// The k-th smallest of what draws give, with k as small as `k/(n + 1)` is at least the level.
@@ -225,8 +150,8 @@ pub(super) fn bands(
     // Other draws than those of the intervals.
     let errors = drawn_errors(noisy, targets, (wish.level, wish.seed.wrapping_add(1)))?;
     let draws = errors.first().map_or(0, Vec::len);
-    let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.tree.levels(), |level| *level);
-    let mut largest = vec![vec![0.0f64; draws]; noisy.tree.levels() + 1];
+    let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.levels(), |level| *level);
+    let mut largest = vec![vec![0.0f64; draws]; noisy.levels() + 1];
     for (interval, errors) in intervals.iter().zip(&errors).filter(|(interval, _)| interval.deviation > 0.0) {
         let all = &mut largest[group(interval)];
         all.iter_mut().zip(errors).for_each(|(all, z)| *all = all.max(z.abs() / interval.deviation));

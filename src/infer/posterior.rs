@@ -5,9 +5,9 @@ use super::interval::{By, Said};
 use super::target::Target;
 use super::{Noisy, Wish, conditioned, drawn};
 use crate::catalogue::Family;
-use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
 use crate::inference::{Posterior, Prior, Weight};
+use crate::invariant::Hierarchy;
 use crate::rng::{Role, TaskKey, stream};
 use rayon::prelude::*;
 
@@ -61,7 +61,13 @@ pub(super) struct Believed {
 }
 
 /// What is said of the targets. Errors: a release that has no such posterior; a prior that leaves nothing.
-pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target], prior: Shared) -> Result<Believed> {
+pub(super) fn said(
+    wish: &Wish,
+    noisy: &Noisy,
+    tree: &Hierarchy,
+    targets: &[Target],
+    prior: Shared,
+) -> Result<Believed> {
     let refused = |e| noisy.refused(e);
     let is_conditioned = conditioned::serves(noisy);
     let is_plain =
@@ -81,10 +87,10 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target], prior: Shared
         _ => Weight::Exponential(*scale),
     };
     let weights: Vec<Weight> = scales.iter().map(weight).collect();
-    let leaves = noisy.tree.leaves().len();
-    let with = |prior: Prior| Posterior::on_tree(&noisy.tree, &weights, &noisy.values, &vec![prior; leaves]);
+    let leaves = tree.leaves().len();
+    let with = |prior: Prior| Posterior::on_tree(tree, &weights, &noisy.values, &vec![prior; leaves]);
     let evidence = |prior: Prior| match is_conditioned {
-        true => conditioned::log_evidence(wish, noisy, &weights, &vec![prior; leaves]),
+        true => conditioned::log_evidence(wish, (noisy, tree), &weights, &vec![prior; leaves]),
         false => with(prior).map(|all| all.log_evidence()),
     };
     let shared = match prior {
@@ -92,12 +98,12 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target], prior: Shared
         Shared::Flat if is_conditioned => Shared::Nonnegative,
         prior => prior,
     };
-    let (prior, found) = chosen(noisy, shared, &evidence).map_err(refused)?;
+    let (prior, found) = chosen((noisy, tree), shared, &evidence).map_err(refused)?;
     let words = words(prior, &found.unwrap_or_default());
     if is_conditioned {
         let priors = vec![prior; leaves];
         let (said, draws, walked) =
-            conditioned::said(wish, noisy, targets, &weights, &priors).map_err(refused)?;
+            conditioned::said(wish, (noisy, tree), targets, &weights, &priors).map_err(refused)?;
         return Ok(Believed { said, draws, prior: words, chains: Some(walked) });
     }
     let posterior = with(prior).map_err(refused)?;
@@ -109,7 +115,7 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target], prior: Shared
     };
     let mut of_sums = drawn_sums(&posterior, noisy, &sums, (draws, wish.seed)).into_iter();
     let of = |target: &Target| match target {
-        Target::Node(v) => {
+        Target::Count(v) => {
             let (low, high) = laws[*v].interval(wish.level);
             let deviation = libm::sqrt(laws[*v].variance());
             let estimate = laws[*v].mean();
@@ -122,7 +128,7 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target], prior: Shared
                 naive: f64::NAN,
             }
         }
-        Target::Sum(_) => of_draws(of_sums.next().unwrap_or_default(), wish.level),
+        Target::Sum(_) => Said::of_draws(of_sums.next().unwrap_or_default(), wish.level),
     };
     let said = targets.iter().map(of).collect();
     let lacks = posterior.lacks();
@@ -136,19 +142,6 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target], prior: Shared
     Ok(Believed { said, draws, prior: words + &lacks + assumed, chains: None })
 }
 
-/// What draws of the posterior, at least two, say of a target.
-pub(super) fn of_draws(mut values: Vec<f64>, level: f64) -> Said {
-    let draws = values.len();
-    let mut moments = Moments::default();
-    values.iter().for_each(|&x| moments.push(x));
-    values.sort_by(f64::total_cmp);
-    // The ranks on either side of which lie at most as many draws.
-    let beyond = libm::floor(0.5 * (1.0 - level) * (draws + 1) as f64) as usize;
-    let (low, high) = (values[beyond.max(1) - 1], values[draws - beyond.max(1)]);
-    let (estimate, deviation) = (moments.mean(), moments.deviation());
-    Said { estimate, deviation, low, high, by: By::Posterior, naive: f64::NAN }
-}
-
 /// A prior in words; `found`: where its parameters come from, blank where they were given.
 fn words(prior: Prior, found: &str) -> String {
     match prior {
@@ -158,6 +151,7 @@ fn words(prior: Prior, found: &str) -> String {
         Prior::NegativeBinomial { mean, size } => {
             format!("negative binomial with the mean {} and the size {}{found}", short(mean), short(size))
         }
+        _ => String::new(),
     }
 }
 
@@ -176,18 +170,20 @@ fn from(edges: &[(&str, Edge)]) -> String {
             Edge::Low => "smaller",
             Edge::High => "larger",
         };
-        words += &format!("; the {name} lies at the end of the range that was searched, a {more} one may make it more likely");
+        words += &format!(
+            "; the {name} lies at the end of the range that was searched, a {more} one may make it more likely"
+        );
     }
     words
 }
 
 /// The prior with its parameters, and in words where they come from if they were looked for. Errors: no posterior.
 fn chosen(
-    noisy: &Noisy,
+    (noisy, tree): (&Noisy, &Hierarchy),
     prior: Shared,
     evidence: &dyn Fn(Prior) -> crate::Result<f64>,
 ) -> crate::Result<(Prior, Option<String>)> {
-    let leaves = noisy.tree.leaves();
+    let leaves = tree.leaves();
     let sum: f64 = leaves.iter().map(|&leaf| noisy.values[leaf as usize].max(0.0)).sum();
     let near = (sum / leaves.len() as f64).max(0.01);
     let means = (near / 100.0, near * 10.0);
@@ -262,10 +258,10 @@ fn drawn_sums(
     (draws, seed): (usize, u64),
 ) -> Vec<Vec<f64>> {
     let draw = |replicate: u64| -> Vec<f64> {
-        let mut counts = vec![0i64; noisy.tree.nodes()];
+        let mut counts = vec![0i64; noisy.values.len()];
         let key = TaskKey { seed, cell: CELL, replicate, role: Role::Noise };
         posterior.draw(&mut stream(key), &mut counts);
-        sums.iter().map(|target| target.value(&noisy.tree, |v| counts[v] as f64)).collect()
+        sums.iter().map(|target| target.value(|v| counts[v] as f64)).collect()
     };
     let all: Vec<Vec<f64>> = (0..draws as u64).into_par_iter().map(draw).collect();
     (0..sums.len()).map(|place| all.iter().map(|values| values[place]).collect()).collect()

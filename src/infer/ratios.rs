@@ -38,7 +38,7 @@ pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target])
         parts.find_map(two).ok_or_else(|| {
             let known = names.join(", ");
             let message = format!(
-                "--ratio {ratio}: want the names of two districts with `/` between; there are {known}"
+                "--ratio {ratio}: want the names of two of --queries with `/` between; there are {known}"
             );
             Failure::Usage(message)
         })

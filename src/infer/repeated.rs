@@ -2,7 +2,9 @@
 
 use super::districts::{self, District};
 use super::interval::Bounds;
-use super::pivots::{self, Width};
+use super::laws::Width;
+use super::noisy::Ground;
+use super::pivots;
 use super::target::Target;
 use super::{Noisy, drawn, raw};
 use crate::catalogue::{Method, MethodKind};
@@ -40,10 +42,11 @@ impl Repeated {
     ///
     /// Errors: the method.
     pub fn new(noisy: Noisy, districts: &[District], (level, seed): (f64, u64)) -> Result<Self> {
-        let mut targets: Vec<Target> = (0..noisy.tree.nodes()).map(Target::Node).collect();
+        let mut targets: Vec<Target> = (0..noisy.counts()).map(|count| noisy.target(count)).collect();
         targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
         let of_noise = Noisy { method: unprocessed(&noisy), ..noisy.clone() };
-        let (widths, _) = pivots::widths(&of_noise, &targets, (level, seed), pivots::PRODUCTS)?;
+        let (widths, _) = pivots::widths(&of_noise, &targets, (level, seed))?;
+        let widths = widths.into_iter().map(|(width, _)| width).collect();
         Ok(Self { noisy, targets, level, widths })
     }
 
@@ -64,7 +67,7 @@ impl Repeated {
 
     /// The values of all targets, of those of the nodes.
     pub fn values(&self, nodes: &[f64]) -> Vec<f64> {
-        self.targets.iter().map(|target| target.value(&self.noisy.tree, |v| nodes[v])).collect()
+        self.targets.iter().map(|target| target.value(|v| nodes[v])).collect()
     }
 
     /// The intervals around a release by the law of its noise under the equations, as if nothing else had been done to it.
@@ -93,9 +96,11 @@ impl Repeated {
 
     /// The intervals of a parametric bootstrap: the method is repeated on what was released. Errors: the method.
     pub fn by_bootstrap(&self, nodes: &[f64], draws: (usize, u64)) -> Result<Vec<Span>> {
-        let counts = pivots::as_counts(&self.noisy.tree, nodes);
-        let errors = drawn::errors(&self.noisy, (self.noisy.method, &counts), &self.targets, draws);
-        let errors = errors.map_err(|e| self.noisy.refused(e))?;
+        let refused = |e| self.noisy.refused(e);
+        let released = Noisy { values: nodes.to_vec(), ..self.noisy.clone() };
+        let ground: Ground = pivots::ground(&released).map_err(refused)?;
+        let errors = drawn::errors(&self.noisy, (self.noisy.method, &ground), &self.targets, draws);
+        let errors = errors.map_err(refused)?;
         let interval = |(value, errors): (f64, &Vec<f64>)| {
             let said = pivots::bootstrap(value, errors, self.level);
             (said.low, said.high, said.deviation)
@@ -120,7 +125,7 @@ fn unprocessed(noisy: &Noisy) -> Method {
     let with = |kind: &MethodKind| kind.with(|option| option.default());
     let is_exact = |method: &Method| {
         let kind = method.kind();
-        method.conditions() && !kind.is_chain() && method.serves(noisy.law, pivots::TREE).is_ok()
+        method.conditions() && !kind.is_chain() && method.serves(noisy.law, noisy.place()).is_ok()
     };
     match noisy.is_pivot() {
         true => noisy.method,

@@ -12,13 +12,14 @@ use std::path::Path;
 
 table! {
     /// `congenial infer --out`: one row for each node of the noisy file, in the order of the tree, then one for each
-    /// district. Behind these columns stand the keys of the node, one column for each level.
+    /// district. Behind these columns stand the keys of the node, one column for each level. Of a table: one row for each sum that the
+    /// invariant leaves open (the total, then sums by each column of keys; blank is what they go over), for each entry, and for each query.
     pub struct IntervalRow in "intervals.parquet" {
-        /// the column of the node's level, `total`, or `district`
+        /// the column of the node's level, `total`, or `district`; of a table the column of a sum, `total`, `entry`, or `query`
         of: String;
-        /// of a district its name
+        /// of a district or a query its name
         name: Option<String>;
-        /// released; of values that do not add up the estimate of least squares; the mean of a posterior
+        /// released; of values that do not keep what is fixed the estimate of least squares; the mean of a posterior
         estimate: f64, "counts";
         /// of the error
         standard_deviation: f64, "counts";
@@ -26,7 +27,7 @@ table! {
         low: f64, "counts";
         /// and ends there
         high: f64, "counts";
-        /// the same of a band that holds for all counts of a level, or for all districts, at once (`--bands`)
+        /// the same of a band that holds for all counts of a level, or for all districts or queries, at once (`--bands`)
         band_low: Option<f64>, "counts";
         /// the same
         band_high: Option<f64>, "counts";
@@ -36,7 +37,7 @@ table! {
         found_by: String;
         /// whether an interval holds at least that, whatever the counts are
         guaranteed: bool;
-        /// what an interval met of what is known (counts are >= 0, and no more than a known count around them): `whole`, `cut`, or `empty`
+        /// what an interval met of what is known (counts are >= 0, and no more than a known count around them, or than the invariant leaves): `whole`, `cut`, or `empty`
         /// where nothing was left, and the nearest value that can be stands there
         met: String;
     }
@@ -84,25 +85,26 @@ fn csv(file: File, path: &Path, rows: impl Iterator<Item = Vec<String>>) -> Resu
 
 /// The names of the columns of keys.
 fn key_names(inferred: &Inferred) -> Vec<String> {
-    let ours = IntervalRow::COLUMNS.iter().map(|column| column.name).chain(["value", "district"]);
+    let ours = IntervalRow::COLUMNS.iter().map(|column| column.name).chain(["value", "district", "query"]);
     let ours: Vec<&str> = ours.collect();
-    inferred.noisy.levels.iter().map(|level| data_column(level, &ours)).collect()
+    inferred.noisy.columns.iter().map(|level| data_column(level, &ours)).collect()
 }
 
-/// The keys of an interval, blank of a district.
+/// The keys of an interval, blank of a district or a query.
 fn keys<'a>(inferred: &'a Inferred, interval: &Interval) -> Vec<&'a str> {
     let noisy = &inferred.noisy;
-    interval.node.map_or_else(|| vec![""; noisy.levels.len()], |node| noisy.keys(node))
+    interval.count.map_or_else(|| vec![""; noisy.columns.len()], |count| noisy.keys(count))
 }
 
 /// Keys, value, low and high side by side.
 fn table(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
-    let districts = inferred.intervals.iter().any(|interval| interval.of.is_err());
-    let own = districts.then_some("district").into_iter().chain(["value", "low", "high"]);
+    let queries = inferred.intervals.iter().any(|interval| interval.of.is_err());
+    let (_, word) = inferred.noisy.query_words();
+    let own = queries.then_some(word).into_iter().chain(["value", "low", "high"]);
     let header = key_names(inferred).into_iter().chain(own.map(str::to_owned)).collect();
     let row = move |interval: &Interval| {
         let keys = keys(inferred, interval).into_iter().map(str::to_owned);
-        let name = districts.then(|| interval.of.clone().err().unwrap_or_default());
+        let name = queries.then(|| interval.of.clone().err().unwrap_or_default());
         let numbers = [interval.estimate, interval.low, interval.high].map(|x| x.to_string());
         keys.chain(name).chain(numbers).collect()
     };
@@ -137,7 +139,10 @@ fn all(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
 /// The row of an interval.
 fn row(inferred: &Inferred, interval: &Interval) -> IntervalRow {
     IntervalRow {
-        of: interval.of.as_ref().map_or("district", |level| inferred.noisy.level_name(*level)).to_owned(),
+        of: match interval.of {
+            Ok(level) => inferred.noisy.level_name(level).to_owned(),
+            Err(_) => inferred.noisy.query_words().1.to_owned(),
+        },
         name: interval.of.clone().err(),
         estimate: interval.estimate,
         standard_deviation: interval.deviation,

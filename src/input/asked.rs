@@ -330,7 +330,14 @@ pub fn read_subject(
         }
         Shape::Table { .. } => {
             let columns = table.only(queried)?;
-            let (table, rows) = InvariantTable::with_rows(table, source)?;
+            let kept = match keep {
+                Keep::Nothing => None,
+                _ => Some(table.only(source.key_columns(&table.columns))?),
+            };
+            let (mut table, rows) = InvariantTable::with_rows(table, source)?;
+            if let Some(kept) = kept {
+                table.take_columns(&kept, &rows);
+            }
             let queries = queries.iter().map(|names| Query::new(&columns, names, &rows, (0, &table.counts)));
             let asked = Asked::new(queries.collect::<Result<_>>()?, None);
             Ok((Subject::Table(table), asked))

@@ -40,6 +40,17 @@ impl DataSource {
         }
     }
 
+    /// The columns of a table that tell its entries apart or stand in an invariant, in the order of `all`; of a tree none.
+    pub fn key_columns<'a>(&self, all: &'a [String]) -> Vec<&'a str> {
+        let Shape::Table { entry, invariants } = &self.shape else { return Vec::new() };
+        let named: Vec<&str> = invariants.iter().flat_map(|(spec, _)| spec.columns()).collect();
+        let is_key = |column: &&String| match entry {
+            Some(entry) => entry.contains(column) || named.contains(&column.as_str()),
+            None => **column != self.count && self.known.column.as_ref() != Some(*column),
+        };
+        all.iter().filter(is_key).map(String::as_str).collect()
+    }
+
     /// The equations that every release keeps, in words.
     pub fn equation_words(&self) -> String {
         let Shape::Table { invariants, .. } = &self.shape else { return "the hierarchy".into() };
@@ -136,6 +147,48 @@ pub enum InvariantSpec {
 }
 
 impl InvariantSpec {
+    /// Columns by which sums are kept: of each group of entries that agree in the columns of one list; `None` of what is no such sum.
+    pub fn sums(&self) -> Option<Vec<Vec<&str>>> {
+        match self {
+            Self::Total => Some(vec![Vec::new()]),
+            Self::Partition(by) => Some(vec![by.iter().map(String::as_str).collect()]),
+            Self::Margins { rows, columns } => Some(vec![vec![rows], vec![columns]]),
+            _ => None,
+        }
+    }
+
+    /// The columns that are named.
+    pub fn columns(&self) -> Vec<&str> {
+        let column = |bound| match bound {
+            &Some(Bound::Column(ref column)) => Some(column.as_str()),
+            _ => None,
+        };
+        match self {
+            Self::Indicators(columns) | Self::Hierarchy(columns) => {
+                columns.iter().map(String::as_str).collect()
+            }
+            Self::Bounds(lower, upper) => [lower, upper].into_iter().filter_map(column).collect(),
+            other => other.sums().into_iter().flatten().flatten().collect(),
+        }
+    }
+
+    /// The same with other names of columns.
+    pub fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
+        let all = |columns: &[String]| columns.iter().map(|column| name(column)).collect();
+        let bound = |bound: &Option<Bound>| match bound {
+            Some(Bound::Column(column)) => Some(Bound::Column(name(column))),
+            other => other.clone(),
+        };
+        match self {
+            Self::Partition(by) => Self::Partition(all(by)),
+            Self::Margins { rows, columns } => Self::Margins { rows: name(rows), columns: name(columns) },
+            Self::Indicators(columns) => Self::Indicators(all(columns)),
+            Self::Hierarchy(levels) => Self::Hierarchy(all(levels)),
+            Self::Bounds(lower, upper) => Self::Bounds(bound(lower), bound(upper)),
+            other => other.clone(),
+        }
+    }
+
     /// The equations in words, if it is of equations.
     fn equation_words(&self) -> Option<String> {
         match self {
@@ -220,3 +273,6 @@ pub enum Keep {
 
 /// The columns of a noisy file that mean something; all others are keys.
 pub const NOISY: [&str; 7] = ["value", "law", "scale", "variance", "known", "method", "options"];
+
+/// The key in the footer of a noisy file of a table under which its `[[invariant]]` blocks stand.
+pub const NOISY_INVARIANTS: &str = "congenial.invariants";

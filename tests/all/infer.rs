@@ -30,6 +30,7 @@ fn wish(file: &Path, queries: Option<&Path>) -> Wish {
     Wish {
         file: file.to_owned(),
         levels: Vec::new(),
+        invariants: None,
         queries: queries.map(Path::to_owned),
         ratios: Vec::new(),
         level: 0.8,
@@ -267,7 +268,8 @@ fn posteriors_by_hand() {
     assert!(words.starts_with("Poisson with the mean 7") && words.contains("most likely"), "{words}");
     // A search that ends at an end of its range says so: counts that are spread less than Poisson ask for the largest size.
     let even: String = (0..8).map(|i| format!("z{i},7,gaussian,0.1,exact\n")).collect();
-    let place = Place::new(&[("noisy.csv", &format!("zone,value,law,scale,method\n,56,gaussian,0.1,exact\n{even}"))]);
+    let place =
+        Place::new(&[("noisy.csv", &format!("zone,value,law,scale,method\n,56,gaussian,0.1,exact\n{even}"))]);
     let found = infer(&Wish {
         prior: congenial::infer::prior("negative-binomial").ok(),
         queries: None,
@@ -275,7 +277,10 @@ fn posteriors_by_hand() {
         ..wish.clone()
     });
     let words = found.unwrap().prior.unwrap();
-    assert!(words.contains("the size lies at the end of the range") && words.contains("a larger one"), "{words}");
+    assert!(
+        words.contains("the size lies at the end of the range") && words.contains("a larger one"),
+        "{words}"
+    );
     assert!(!words.contains("the mean lies"), "{words}");
     for text in ["poisson:0", "poisson:1,2", "negative-binomial:2", "gamma", "flat:1", "poisson:x"] {
         assert!(congenial::infer::prior(text).is_err(), "{text}");
@@ -344,7 +349,8 @@ fn parameters_account_for_the_condition() {
     let values = [0, 1, 0, 3, 0, 0, 2, 0, 1, 0, 4, 0];
     let lambda = 3.0;
     // The noise of the total says nothing: every leaf stands by itself.
-    let mut file = format!("zone,value,law,scale,method,options\n,{},double-geometric,1e3,exact,nonnegative=true\n", 11);
+    let mut file =
+        format!("zone,value,law,scale,method,options\n,{},double-geometric,1e3,exact,nonnegative=true\n", 11);
     for (i, value) in values.iter().enumerate() {
         file += &format!("z{i},{value},double-geometric,{lambda},exact,nonnegative=true\n");
     }
@@ -400,14 +406,18 @@ fn what_is_written_is_plain() {
     let place = Place::new(&[("noisy.csv", file), ("d.csv", districts)]);
     let arguments = ["infer", "noisy.csv", "--levels", "zone, part", "--queries", "d.csv", "--ratio=-a/+b"];
     let html = place.prints(&[&arguments[..], &["--out", "out", "--format", "html"]].concat());
-    assert!(html.contains("<!doctype html>") && html.contains("<svg") && !html.contains("Provenance"), "{html}");
+    assert!(
+        html.contains("<!doctype html>") && html.contains("<svg") && !html.contains("Provenance"),
+        "{html}"
+    );
     let read = |name: &str| std::fs::read_to_string(place.path(&format!("out/{name}"))).unwrap();
     assert!(html.ends_with(&read("page.html")));
     for (name, rows) in [("table.csv", 6), ("intervals.csv", 6), ("ratios.csv", 1)] {
         let text = read(name);
         assert_eq!(text.lines().count(), rows + 1, "{text}");
         let mut csv = csv::Reader::from_reader(text.as_bytes());
-        for value in csv.records().flat_map(|row| row.unwrap().iter().map(str::to_owned).collect::<Vec<_>>()) {
+        for value in csv.records().flat_map(|row| row.unwrap().iter().map(str::to_owned).collect::<Vec<_>>())
+        {
             let acts = value.starts_with(['=', '+', '-', '@']) && value.parse::<f64>().is_err();
             assert!(!acts, "{name}: {value}");
         }
@@ -424,12 +434,16 @@ fn what_is_written_is_plain() {
 fn wide_noise_is_told_what_serves() {
     let file = |law: &str| {
         let row = |key: &str, value: i64| format!("{key},{value},{law},1000000,exact\n");
-        let rows = [row("", 9_000_000), row("a", 4_000_000), row("b", 3_000_000), row("c", 2_000_000)].concat();
+        let rows =
+            [row("", 9_000_000), row("a", 4_000_000), row("b", 3_000_000), row("c", 2_000_000)].concat();
         format!("zone,value,law,scale,method\n{rows}")
     };
     for (law, other) in [("double-geometric", "laplace"), ("discrete-gaussian", "gaussian")] {
         let message = told(&file(law), 0.9).unwrap_err();
-        assert!(message.contains(&format!("with `law` = `{other}`")) && !message.contains("line-gibbs"), "{message}");
+        assert!(
+            message.contains(&format!("with `law` = `{other}`")) && !message.contains("line-gibbs"),
+            "{message}"
+        );
         assert!(told(&file(other), 0.9).unwrap().is_guaranteed);
     }
 }
@@ -451,7 +465,11 @@ fn what_is_refused_names_its_place() {
     refused("a,3", "a,three", "line 3: `value` = `three`, want a number");
     refused("a,3", "a,2", "line 2: `value` = `7`, and what is below it adds up to 6: want the sum");
     refused("a,3,laplace", "a,3,gauss", "line 3: `law` = `gauss`, and `laplace` on line 2: want one for all");
-    refused("laplace", "cauchy", "`law` = `cauchy`, want laplace");
+    refused(
+        "laplace",
+        "cauchy",
+        "`law` = `cauchy`, want one of laplace, double-geometric, gaussian, discrete-gaussian",
+    );
     refused("a,3,laplace,2", "a,3,laplace,-1", "line 3: `scale` = `-1`, want a number > 0");
     refused(
         "a,3,laplace,2",

@@ -4,9 +4,8 @@
 //! In CI a fixed seed and number. `scripts/random-systems [SECONDS]` runs it for as long as one likes with a fresh seed:
 //! CONGENIAL_SYSTEMS_SEED and CONGENIAL_SYSTEMS_SECONDS.
 
-use congenial::engine::Manner;
-use congenial::study::release::draw_all;
 use congenial::catalogue::Family;
+use congenial::engine::Manner;
 use congenial::inference::{NodeLaws, Posterior, Prior, SumLaw, Weight};
 use congenial::input::Subject;
 use congenial::invariant::Hierarchy;
@@ -14,6 +13,7 @@ use congenial::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
 use congenial::oracle::Formula;
 use congenial::oracle::sums::Weighed;
 use congenial::rng::{Role, Stream, TaskKey, below, stream};
+use congenial::study::release::draw_all;
 use congenial::verify::{OnSystem, systems};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -159,7 +159,12 @@ impl Inference {
             let Ok((_, want)) = weighed.law(&weights, PRODUCTS) else { continue };
             compared += 1;
             for (&t, &p) in &want {
-                assert!((law.p(t) - p).abs() < 1e-9, "{t}: {} {p}, {:?} {weights:?}", law.p(t), self.formulas);
+                assert!(
+                    (law.p(t) - p).abs() < 1e-9,
+                    "{t}: {} {p}, {:?} {weights:?}",
+                    law.p(t),
+                    self.formulas
+                );
             }
         }
         compared
@@ -235,7 +240,11 @@ impl Inference {
             draws.iter().for_each(|draw| *seen.entry(draw[v]).or_default() += 1);
             for (&x, &p) in &want {
                 let got = laws[v].p(x);
-                assert!((got - p).abs() < 1e-8, "{v} {x}: {got} {p} {:?} {values:?} {priors:?}", self.formulas);
+                assert!(
+                    (got - p).abs() < 1e-8,
+                    "{v} {x}: {got} {p} {:?} {values:?} {priors:?}",
+                    self.formulas
+                );
                 below += p;
                 let share = seen.range(..=x).map(|(_, n)| n).sum::<u64>() as f64 / DRAWS as f64;
                 worst = worst.max((share - below).abs());
@@ -259,13 +268,17 @@ fn random_trees_are_inferred() {
         let laws = |scale: &f64| DoubleGeometric::new(*scale);
         let normal = |scale: &f64| DiscreteGaussian::new(*scale);
         pivots += match one.formulas[0] {
-            Formula::Geometric(_) => one.pivots(&scales.iter().map(laws).collect::<Result<Vec<_>, _>>().unwrap()),
+            Formula::Geometric(_) => {
+                one.pivots(&scales.iter().map(laws).collect::<Result<Vec<_>, _>>().unwrap())
+            }
             _ => one.pivots(&scales.iter().map(normal).collect::<Result<Vec<_>, _>>().unwrap()),
         };
         let (compared, p) = one.posteriors(&counts);
         (posteriors, least) = (posteriors + compared, least.min(p));
     }
-    println!("seed {seed}: {trees} trees, {pivots} laws of noise, {posteriors} of counts; the least p of draws is {least:.1e}");
+    println!(
+        "seed {seed}: {trees} trees, {pivots} laws of noise, {posteriors} of counts; the least p of draws is {least:.1e}"
+    );
     assert!(least > ALPHA / posteriors.max(1) as f64, "{least:e} of {posteriors}");
     assert!(trees > 20 && pivots > 60 && posteriors > 60, "{trees} {pivots} {posteriors}");
 }

@@ -5,7 +5,7 @@ use super::config::CoveragePart;
 use super::{CoveredRow, Reading};
 use crate::grid::{Cell, Plan};
 use crate::hash;
-use crate::infer::{Noisy, Repeated, Span};
+use crate::infer::{Nodes, Noisy, Repeated, Span, Structure};
 use crate::input::{KeptNodes, Subject};
 use crate::law::Errors;
 use crate::methods::{Sink, Sums};
@@ -24,9 +24,11 @@ pub(super) fn template(plan: &Plan, cell: &Cell) -> Noisy {
     };
     Noisy {
         path: plan.config.path.clone(),
-        levels: kept.level_names[1..].to_vec(),
-        tree: tree.clone(),
-        names: (0..tree.nodes()).map(name).collect(),
+        columns: kept.level_names[1..].to_vec(),
+        structure: Structure::Tree(Nodes {
+            tree: tree.clone(),
+            names: (0..tree.nodes()).map(name).collect(),
+        }),
         values: table.counts.iter().map(|&count| count as f64).collect(),
         integers: cell.at.method.releases_integers(cell.at.law),
         law: cell.at.law,
