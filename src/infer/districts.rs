@@ -1,6 +1,6 @@
 //! Districts: sums and differences over any leaves, from a table with a row for each leaf of each.
 
-use super::Noisy;
+use super::{Noisy, leaves};
 use crate::failure::{Failure, Result};
 use crate::input::{CsvTable, Wanted};
 use crate::page::data_column;
@@ -28,9 +28,7 @@ pub(super) fn read(path: &Path, noisy: &Noisy) -> Result<Vec<District>> {
     if table.is_empty() {
         return Err(Failure::data(path, "no rows below the header, want one for each leaf of each district"));
     }
-    let numbers = 0..noisy.tree.leaves().len() as u32;
-    let leaves: HashMap<Vec<&str>, u32> =
-        noisy.tree.leaves().iter().map(|&leaf| noisy.keys(leaf as usize)).zip(numbers).collect();
+    let leaves = leaves::by_keys(noisy);
     let (mut places, mut districts): (HashMap<&str, usize>, Vec<District>) = Default::default();
     let mut seen: HashMap<(usize, u32), usize> = HashMap::new();
     for row in 0..table.len() {

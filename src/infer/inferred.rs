@@ -2,9 +2,11 @@
 
 use super::districts::District;
 use super::interval::{Bounds, Interval, Said};
+use super::leaves::Leaves;
+use super::model::Modelled;
 use super::ratios::Ratio;
 use super::target::Target;
-use super::{Noisy, Wish, pivots, posterior, ratios, raw};
+use super::{Noisy, Wish, model, pivots, posterior, ratios, raw};
 use crate::failure::Result;
 use std::path::PathBuf;
 
@@ -25,28 +27,38 @@ pub struct Inferred {
     pub prior: Option<String>,
     /// Draws that were taken; 0 where none were.
     pub draws: usize,
+    /// Draws of the posterior that were asked for, one after the other, each with the counts of all nodes.
+    pub kept: Vec<i64>,
+    /// What it says of a model.
+    pub modelled: Option<Modelled>,
     /// Ratios of districts.
     pub ratios: Vec<Ratio>,
     /// Nodes, in the order of the tree; then districts.
     pub intervals: Vec<Interval>,
 }
 
-/// The intervals of a file. Errors: the method; a prior that does not serve it.
-pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Result<Inferred> {
+/// The intervals of a file. Errors: the method; a prior or a model that does not serve it.
+pub(super) fn of(
+    wish: &Wish,
+    mut noisy: Noisy,
+    leaves: Option<&Leaves>,
+    districts: Vec<District>,
+) -> Result<Inferred> {
+    let modelled = wish.model.as_ref().map(|model| model::of(wish, &noisy, leaves, model)).transpose()?;
     let projected = noisy.method.kind().is_free() && wish.prior.is_none();
     if projected {
         raw::project(&mut noisy).map_err(|e| noisy.refused(e))?;
     }
     let mut targets: Vec<Target> = (0..noisy.tree.nodes()).map(Target::Node).collect();
     targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
-    let (said, draws, prior) = match wish.prior {
+    let (said, draws, prior, kept) = match &wish.prior {
         None => {
             let (said, draws) = pivots::said(wish, &noisy, &targets)?;
-            (said, draws, None)
+            (said, draws, None, Vec::new())
         }
         Some(prior) => {
-            let (said, draws, words) = posterior::said(wish, &noisy, &targets, prior)?;
-            (said, draws, Some(words))
+            let of = posterior::said(wish, (&noisy, leaves), &targets, prior)?;
+            (of.said, of.draws, Some(of.words), of.kept)
         }
     };
     let bounds = Bounds::new(&noisy);
@@ -69,5 +81,17 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
     let is_guaranteed =
         prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
     let (queries, level) = (wish.queries.clone(), wish.level);
-    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, draws, ratios, intervals })
+    Ok(Inferred {
+        noisy,
+        queries,
+        level,
+        is_guaranteed,
+        projected,
+        prior,
+        draws,
+        kept,
+        modelled,
+        ratios,
+        intervals,
+    })
 }

@@ -111,7 +111,14 @@ impl Noisy {
 
     /// What the core refuses, as an error of the file.
     pub(super) fn refused(&self, error: crate::Error) -> Failure {
-        Failure::data(&self.path, error.to_string())
+        let message = match &error {
+            crate::Error::AtNode { node: 0, why } => format!("the total {why}"),
+            crate::Error::AtNode { node, why } => {
+                format!("`{}` {why}", self.keys(*node)[..self.tree.level(*node)].join(", "))
+            }
+            _ => error.to_string(),
+        };
+        Failure::data(&self.path, message)
     }
 
     /// The noise of every level. What it pays is not looked at.
