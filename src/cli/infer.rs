@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::files::replace_at;
-use crate::infer::{self, Wish};
+use crate::infer::{self, Model, Wish};
 use crate::page::{self, Format};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,10 +29,26 @@ pub(super) struct Arguments {
     /// What an interval holds at least: a number or a fraction between 0 and 1
     #[arg(long, default_value = "0.9", value_parser = infer::level)]
     level: f64,
+    /// Table of leaves: the keys of every leaf, and what is known of it, in columns of numbers
+    #[arg(long, value_name = "FILE")]
+    leaves: Option<PathBuf>,
     /// Intervals of the posterior with this prior for every leaf or entry: flat, nonnegative, poisson[:MEAN],
-    /// negative-binomial[:MEAN,SIZE]; parameters that are left out are those that make the release most likely
+    /// negative-binomial[:MEAN,SIZE], with a number or a column of --leaves for the mean; parameters that are left out are those
+    /// that make the release most likely
     #[arg(long, value_name = "PRIOR", value_parser = infer::prior, conflicts_with = "bands")]
     prior: Option<infer::Shared>,
+    /// With a prior: counts are from one to the other, by columns of --leaves; a blank is no end, and either may be left out
+    #[arg(long, value_name = "LOW,HIGH", value_parser = infer::ends, requires_all = ["prior", "leaves"])]
+    bounds: Option<infer::Ends>,
+    /// What the release says of this model of the counts of leaves, by the exact likelihood: poisson, negative-binomial
+    #[arg(long, value_name = "LAW", value_parser = infer::counts, requires = "leaves")]
+    model: Option<crate::inference::Counts>,
+    /// Columns of --leaves of which the logarithm of the model's mean is a linear function
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "model")]
+    covariates: Vec<String>,
+    /// Column of --leaves by which the model's means are multiplied: persons, years
+    #[arg(long, value_name = "COLUMN", requires = "model")]
+    offset: Option<String>,
     /// Also bands that hold for all counts of a level, or for all districts or queries, at once
     #[arg(long)]
     bands: bool,
@@ -42,7 +58,7 @@ pub(super) struct Arguments {
     /// How to print: text, markdown, html or latex; the figures and files of values are in --out
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, page.txt, page.md, page.html and a figure)
+    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, model.csv, page.txt, page.md, page.html and a figure)
     #[arg(long)]
     out: Option<PathBuf>,
     /// Write what would be printed to this file, which is replaced
@@ -63,7 +79,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         queries: arguments.queries.clone(),
         ratios: arguments.ratio.clone(),
         level: arguments.level,
-        prior: arguments.prior,
+        prior: arguments.prior.clone(),
+        leaves: arguments.leaves.clone(),
+        bounds: arguments.bounds.clone(),
+        model: arguments.model.map(|counts| Model {
+            counts,
+            covariates: arguments.covariates.clone(),
+            offset: arguments.offset.clone(),
+        }),
+        draws: 0,
         bands: arguments.bands,
         seed: arguments.seed,
     })?;

@@ -3,11 +3,13 @@
 use super::conditioned::Walked;
 use super::districts::District;
 use super::interval::{Bounds, Interval, Said};
+use super::leaves::Leaves;
+use super::model::Modelled;
 use super::noisy::Structure;
 use super::posterior::Believed;
 use super::ratios::Ratio;
 use super::target::Target;
-use super::{Noisy, Wish, pivots, posterior, ratios, raw, table_posterior};
+use super::{Noisy, Wish, model, pivots, posterior, ratios, raw, table_posterior};
 use crate::failure::Result;
 use std::path::PathBuf;
 
@@ -30,14 +32,24 @@ pub struct Inferred {
     pub chains: Option<Walked>,
     /// Draws that were taken; 0 where none were.
     pub draws: usize,
+    /// Draws of the posterior that were asked for, one after the other, each with the counts of all nodes.
+    pub kept: Vec<i64>,
+    /// What it says of a model.
+    pub modelled: Option<Modelled>,
     /// Ratios of districts or queries.
     pub ratios: Vec<Ratio>,
     /// Nodes in the order of the tree, or sums and entries of a table; then districts or queries.
     pub intervals: Vec<Interval>,
 }
 
-/// The intervals of a file. Errors: the method; a prior that does not serve it.
-pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Result<Inferred> {
+/// The intervals of a file. Errors: the method; a prior or a model that does not serve it.
+pub(super) fn of(
+    wish: &Wish,
+    mut noisy: Noisy,
+    leaves: Option<&Leaves>,
+    districts: Vec<District>,
+) -> Result<Inferred> {
+    let modelled = wish.model.as_ref().map(|model| model::of(wish, &noisy, leaves, model)).transpose()?;
     let projected = noisy.method.kind().is_free() && wish.prior.is_none();
     if projected {
         raw::project(&mut noisy).map_err(|e| noisy.refused(e))?;
@@ -45,17 +57,17 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
     let counts = noisy.counts();
     let mut targets: Vec<Target> = (0..counts).map(|count| noisy.target(count)).collect();
     targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
-    let (said, draws, prior, chains) = match wish.prior {
+    let (said, draws, prior, chains, kept) = match &wish.prior {
         None => {
             let (said, draws) = pivots::said(wish, &noisy, &targets)?;
-            (said, draws, None, None)
+            (said, draws, None, None, Vec::new())
         }
         Some(prior) => {
-            let Believed { said, draws, prior, chains } = match &noisy.structure {
-                Structure::Tree(nodes) => posterior::said(wish, &noisy, &nodes.tree, &targets, prior)?,
+            let Believed { said, draws, words, chains, kept } = match &noisy.structure {
+                Structure::Tree(_) => posterior::said(wish, (&noisy, leaves), &targets, prior)?,
                 Structure::Table(entries) => table_posterior::said(wish, &noisy, entries, &targets, prior)?,
             };
-            (said, draws, Some(prior), chains)
+            (said, draws, Some(words), chains, kept)
         }
     };
     let bounds = Bounds::new(&noisy);
@@ -78,5 +90,18 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
     let is_guaranteed =
         prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
     let (queries, level) = (wish.queries.clone(), wish.level);
-    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, chains, draws, ratios, intervals })
+    Ok(Inferred {
+        noisy,
+        queries,
+        level,
+        is_guaranteed,
+        projected,
+        prior,
+        chains,
+        draws,
+        kept,
+        modelled,
+        ratios,
+        intervals,
+    })
 }

@@ -3,7 +3,7 @@
 //!
 //! Under equations alone a release is `y = x + z`, and no law of z depends on x: what holds for z holds for x at every table
 //! of counts (`pivots`). What a method moves to be >= 0 has no such law, and gets a parametric bootstrap, which promises
-//! nothing. With a prior there is a posterior.
+//! nothing. With a prior there is a posterior; with a model of the counts there are its coefficients.
 
 mod conditioned;
 mod districts;
@@ -13,11 +13,15 @@ mod file;
 mod inferred;
 mod interval;
 mod laws;
+mod leaves;
+mod likelihood;
+mod model;
 mod nodes;
 mod noisy;
 mod page;
 mod pivots;
 mod posterior;
+mod priors;
 mod ratios;
 mod raw;
 mod reach;
@@ -31,14 +35,17 @@ pub use districts::District;
 pub use entries::Entries;
 pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};
+pub use likelihood::Likelihood;
+pub use model::{Model, ModelRow, Modelled, counts};
 pub use nodes::Nodes;
 pub use noisy::{Noisy, Structure};
-pub use posterior::{Shared, prior};
+pub use priors::{Ends, Mean, Shared, ends, prior};
 pub use ratios::Ratio;
 pub use repeated::{Repeated, Span, named};
 pub use write::{IntervalRow, columns, write};
 
 use crate::failure::{Failure, Result};
+use leaves::Leaves;
 use std::path::PathBuf;
 
 /// What is asked of a noisy file.
@@ -58,10 +65,39 @@ pub struct Wish {
     pub level: f64,
     /// The prior of a posterior; `None`: intervals that hold whatever the counts are, where there are any.
     pub prior: Option<Shared>,
+    /// A table with a row for each leaf, for priors, bounds and models.
+    pub leaves: Option<PathBuf>,
+    /// Columns of it between which counts are, with a prior.
+    pub bounds: Option<Ends>,
+    /// A model of the counts of leaves.
+    pub model: Option<Model>,
+    /// Draws of the posterior that are kept.
+    pub draws: usize,
     /// Whether bands are wanted that hold for all counts of a query at once.
     pub bands: bool,
     /// The master seed of draws.
     pub seed: u64,
+}
+
+impl Wish {
+    /// Intervals of all counts of a noisy file that hold 0.9, whatever the counts are.
+    pub fn of(file: PathBuf) -> Self {
+        Self {
+            file,
+            levels: Vec::new(),
+            invariants: None,
+            queries: None,
+            ratios: Vec::new(),
+            level: 0.9,
+            prior: None,
+            leaves: None,
+            bounds: None,
+            model: None,
+            draws: 0,
+            bands: false,
+            seed: 1,
+        }
+    }
 }
 
 /// A level in words, or as a fraction: `0.9`, `9/10`. Errors: what is no number between 0 and 1.
@@ -87,9 +123,15 @@ pub fn infer(wish: &Wish) -> Result<Inferred> {
     if wish.bands && wish.prior.is_some() {
         return Err(Failure::Usage("bands: want no prior, a posterior has none here".into()));
     }
+    for (given, what) in [(wish.bounds.is_some(), "--bounds"), (wish.draws > 0, "draws")] {
+        if given && wish.prior.is_none() {
+            return Err(Failure::Usage(format!("{what}: want a prior, too")));
+        }
+    }
     let noisy = Noisy::read(&wish.file, &wish.levels, wish.invariants.as_deref())?;
+    let leaves = wish.leaves.as_ref().map(|path| Leaves::read(path, &noisy)).transpose()?;
     let districts = wish.queries.as_ref().map(|path| districts::read(path, &noisy)).transpose()?;
-    inferred::of(wish, noisy, districts.unwrap_or_default())
+    inferred::of(wish, noisy, leaves.as_ref(), districts.unwrap_or_default())
 }
 
 /// Whether intervals may hold so much: closer to 1, what laws are computed to would decide.

@@ -218,6 +218,10 @@ impl Noisy {
     /// What the core refuses, as an error of the file.
     pub(super) fn refused(&self, error: crate::Error) -> Failure {
         let message = match error {
+            crate::Error::AtNode { node: 0, why } => format!("the total {why}"),
+            crate::Error::AtNode { node, why } => {
+                format!("`{}` {why}", self.keys(node)[..self.level(node)].join(", "))
+            }
             // That method has the same law: its errors are drawn by this one here.
             crate::Error::Instead { why, .. } if self.is_pivot() => {
                 let other = match self.law.family() {

@@ -16,7 +16,8 @@ impl Inferred {
         let page = self.levels();
         let named = (0..levels).filter(|&level| self.of_level(level).count() <= SHOWN);
         let page = named.fold(page, |page, level| page.and(self.nodes(level)));
-        page.and(self.queried()).and(self.ratios())
+        let model = self.modelled.as_ref().map(|modelled| modelled.page(&percent(self.level)));
+        page.and(self.queried()).and(self.ratios()).and(model.unwrap_or_default())
     }
 
     /// The heading of the page.

@@ -3,9 +3,9 @@
 use super::entries::Entries;
 use super::interval::Said;
 use super::noisy::Ground;
-use super::posterior::{Believed, Shared};
+use super::posterior::Believed;
 use super::target::Target;
-use super::{Noisy, Wish, drawn};
+use super::{Noisy, Shared, Wish, drawn};
 use crate::catalogue::{MethodKind, Place};
 use crate::failure::{Failure, Result};
 use crate::invariant::Inequalities;
@@ -22,7 +22,7 @@ pub(super) fn said(
     noisy: &Noisy,
     entries: &Entries,
     targets: &[Target],
-    prior: Shared,
+    prior: &Shared,
 ) -> Result<Believed> {
     let refused = |e| noisy.refused(e);
     let serves = noisy.method.conditions() && !noisy.method.kind().is_free() && noisy.is_pivot();
@@ -34,6 +34,13 @@ pub(super) fn said(
             noisy.law.name()
         );
         return Err(Failure::data(&noisy.path, message));
+    }
+    if wish.bounds.is_some() || wish.draws > 0 {
+        let what = if wish.bounds.is_some() { "--bounds" } else { "draws" };
+        return Err(Failure::data(
+            &noisy.path,
+            format!("{what}: want the release of a tree, this is one of a table"),
+        ));
     }
     let counts: Vec<i64> = noisy.values.iter().map(|&value| value as i64).collect();
     let (ground, words) = match prior {
@@ -71,5 +78,5 @@ pub(super) fn said(
         0 => words.to_owned(),
         _ => format!("{words}; known entries are what they are"),
     };
-    Ok(Believed { said, draws, prior: words, chains: None })
+    Ok(Believed { said, draws, words, chains: None, kept: Vec::new() })
 }

@@ -46,8 +46,8 @@ table! {
 /// Columns of a page of text.
 const WIDTH: usize = 120;
 
-/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `page.txt`, `page.md`,
-/// `page.html` and the figures of the page into a folder; files of the same names are replaced. Errors: the disk.
+/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `model.csv` of a model,
+/// `page.txt`, `page.md`, `page.html` and the figures of the page into a folder; files of the same names are replaced. Errors: the disk.
 pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
     let mut put = |name: &str, write: &dyn Fn(File, &Path) -> Result<()>| {
@@ -61,6 +61,10 @@ pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnM
     put("intervals.parquet", &|file, path| parquet(inferred, file, path))?;
     if !inferred.ratios.is_empty() {
         put("ratios.csv", &|file, path| csv(file, path, ratios(inferred)))?;
+    }
+    if let Some(modelled) = &inferred.modelled {
+        let rows = modelled.rows(inferred.level);
+        put("model.csv", &|file, path| files::write_csv(file, path, records(&rows)))?;
     }
     let pictures =
         page.figures().map(|figure| (format!("{}.svg", figure.name), svg(figure, Look::default())));
@@ -120,18 +124,33 @@ fn ratios(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
     std::iter::once(header).chain(inferred.ratios.iter().map(row))
 }
 
+/// The columns of a record.
+fn names<R: Record>() -> impl Iterator<Item = String> {
+    R::COLUMNS.iter().map(|column| column.name.to_owned())
+}
+
+/// A record as text, column by column.
+fn texts<R: Record + serde::Serialize>(record: &R) -> Vec<String> {
+    let row = serde_json::to_value(record).unwrap_or_default();
+    let text = |name: String| match &row[name] {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    names::<R>().map(text).collect()
+}
+
+/// Records with their columns as header.
+fn records<R: Record + serde::Serialize>(rows: &[R]) -> impl Iterator<Item = Vec<String>> {
+    std::iter::once(names::<R>().collect()).chain(rows.iter().map(texts))
+}
+
 /// All that is known.
 fn all(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
-    let names = || IntervalRow::COLUMNS.iter().map(|column| column.name);
-    let header = key_names(inferred).into_iter().chain(names().map(str::to_owned)).collect();
+    let header = key_names(inferred).into_iter().chain(names::<IntervalRow>()).collect();
     let row = move |interval: &Interval| {
-        let row = serde_json::to_value(row(inferred, interval)).unwrap_or_default();
-        let text = |name: &str| match &row[name] {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        keys(inferred, interval).into_iter().map(str::to_owned).chain(names().map(text)).collect()
+        let texts = texts(&row(inferred, interval));
+        keys(inferred, interval).into_iter().map(str::to_owned).chain(texts).collect()
     };
     std::iter::once(header).chain(inferred.intervals.iter().map(row))
 }

@@ -133,16 +133,8 @@ fn judges_the_intervals_of_infer() {
         std::fs::read_dir(place.path("releases/cells")).unwrap().map(|f| f.unwrap().path()).collect();
     assert_eq!(folders.len(), 2);
     for folder in folders {
-        let wish = Wish {
-            file: folder.join("release.parquet"),
-            levels: Vec::new(),
-            queries: Some(place.path("districts.csv")),
-            ratios: Vec::new(),
-            level: 0.9,
-            prior: None,
-            bands: false,
-            seed: 1,
-        };
+        let wish =
+            Wish { queries: Some(place.path("districts.csv")), ..Wish::of(folder.join("release.parquet")) };
         let inferred = infer(&wish).unwrap();
         // By the law: by draws both would differ by theirs.
         let by_law = inferred.draws == 0;

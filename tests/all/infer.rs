@@ -3,6 +3,8 @@
 
 use crate::place::{Place, TREE, TREE_DATA};
 use congenial::infer::{By, Inferred, Interval, Met, Wish, infer};
+use congenial::inference::{Counts, Regression, Release, Weight};
+use congenial::invariant::Hierarchy;
 use congenial::store::Run;
 use congenial::study::cells::CellRow;
 use congenial::study::release::NodeDrawRow;
@@ -27,17 +29,8 @@ const WEIGHTS: [(&str, [i8; 6]); 3] =
     [("north", [1, 0, 1, 0, 0, 1]), ("middle", [0, 0, 1, 1, 0, 0]), ("more", [0, 1, 0, 0, -1, 0])];
 
 fn wish(file: &Path, queries: Option<&Path>) -> Wish {
-    Wish {
-        file: file.to_owned(),
-        levels: Vec::new(),
-        invariants: None,
-        queries: queries.map(Path::to_owned),
-        ratios: Vec::new(),
-        level: 0.8,
-        prior: None,
-        bands: true,
-        seed: 9,
-    }
+    let queries = queries.map(Path::to_owned);
+    Wish { queries, level: 0.8, bands: true, seed: 9, ..Wish::of(file.to_owned()) }
 }
 
 /// The intervals of what stands in a file.
@@ -282,7 +275,7 @@ fn posteriors_by_hand() {
         "{words}"
     );
     assert!(!words.contains("the mean lies"), "{words}");
-    for text in ["poisson:0", "poisson:1,2", "negative-binomial:2", "gamma", "flat:1", "poisson:x"] {
+    for text in ["poisson:0", "poisson:", "negative-binomial:2", "negative-binomial:2,x", "gamma", "flat:1"] {
         assert!(congenial::infer::prior(text).is_err(), "{text}");
     }
     let processed = sure.replace("exact", "topdown");
@@ -383,6 +376,143 @@ fn parameters_account_for_the_condition() {
     // 100 draws for each mean tell the logarithm to about 0.1.
     assert!(log(want, true) - log(found, true) < 0.1, "{found} {want} {other}");
     assert!(log(want, true) - log(other, true) > 0.2, "{found} {want} {other}");
+}
+
+/// Priors by leaf and ranges by hand: two leaves below a known total of 3, Poisson with the means 1 and 2, weights `2^-|y - x|`.
+#[test]
+fn priors_by_leaf_and_in_ranges() {
+    let lambda = 1.0 / std::f64::consts::LN_2;
+    let file = format!(
+        "zone,value,law,scale,known,method\n,3,double-geometric,{lambda},true,unconstrained\n\
+         a,5,double-geometric,{lambda},false,unconstrained\nb,-1,double-geometric,{lambda},false,unconstrained\n"
+    );
+    let leaves = "zone,expected,low,high,twice\nb,2,,,7\na,1,,1,7\n";
+    let place = Place::new(&[("noisy.csv", &file), ("leaves.csv", leaves)]);
+    let told = |prior: &str, bounds: Option<&str>| {
+        let bounds = bounds.map(|text| congenial::infer::ends(text).unwrap());
+        infer(&Wish {
+            leaves: Some(place.path("leaves.csv")),
+            prior: congenial::infer::prior(prior).ok(),
+            bounds,
+            bands: false,
+            draws: 2000,
+            ..wish(&place.path("noisy.csv"), None)
+        })
+    };
+    let mean = |prior: &str, bounds: Option<&str>| told(prior, bounds).unwrap().intervals[1].estimate;
+    // x = a of 3: 1/(x! (3 - x)!) (1/2)^x 4^x: binomial with 2/3.
+    assert!((mean("poisson:expected", None) - 2.0).abs() < 1e-9);
+    // With a at most 1 that is 1 to 6.
+    assert!((mean("poisson:expected", Some("low,high")) - 6.0 / 7.0).abs() < 1e-9);
+    assert!((mean("poisson:expected", Some(",high")) - 6.0 / 7.0).abs() < 1e-9);
+    assert!((mean("poisson:expected", Some("low,")) - 2.0).abs() < 1e-9);
+    // Flat: 4^x, from 0 to 3 as b allows; from 0 to 1 as a does.
+    assert!((mean("nonnegative", None) - (4.0 + 32.0 + 192.0) / 85.0).abs() < 1e-9);
+    assert!((mean("nonnegative", Some("low,high")) - 0.8).abs() < 1e-9);
+    // Sizes so large that the law is Poisson.
+    assert!((mean("negative-binomial:expected,1e12", None) - 2.0).abs() < 1e-9);
+    // Draws that are kept have that law.
+    let inferred = told("poisson:expected", None).unwrap();
+    assert_eq!(inferred.kept.len(), 2000 * 3);
+    let kept: Vec<&[i64]> = inferred.kept.chunks(3).collect();
+    assert!(kept.iter().all(|counts| counts[0] == 3 && counts[1] + counts[2] == 3));
+    let drawn = kept.iter().map(|counts| counts[1]).sum::<i64>() as f64 / 2000.0;
+    // Five standard errors of 0.82/√2000.
+    assert!((drawn - 2.0).abs() < 0.1, "{drawn}");
+    let words = inferred.prior.unwrap();
+    assert!(words.starts_with("Poisson with the mean in `expected` of"), "{words}");
+    let refused = |prior: &str, bounds: Option<&str>, want: &str| {
+        let message = told(prior, bounds).unwrap_err().to_string();
+        assert!(message.contains(want), "{message}");
+    };
+    refused("poisson:exposure", None, "no column `exposure`");
+    refused("poisson:low", None, "line 3: `low` = ``, want a number > 0");
+    refused("flat", Some("twice,high"), "noisy.csv: `a` is released as 5, and no count is left there");
+    refused("flat", Some("twice,"), "noisy.csv: the total is known to be 3, and no count is left there");
+    refused("poisson:expected", Some("twice,high"), "allow no count (from 7 to 1)");
+    for text in ["", ",", "low", "low,high,more"] {
+        assert!(congenial::infer::ends(text).is_err(), "{text}");
+    }
+    let table = |rows: &str, want: &str| {
+        let place = Place::new(&[("noisy.csv", &file), ("leaves.csv", rows)]);
+        let wish = Wish {
+            bands: false,
+            leaves: Some(place.path("leaves.csv")),
+            ..wish(&place.path("noisy.csv"), None)
+        };
+        let message = infer(&wish).unwrap_err().to_string();
+        assert!(message.contains(want), "{rows}: {message}");
+    };
+    table("zone,x\na,1\n", "no row of `b`, want one for each leaf of");
+    table("zone,x\na,1\nb,1\na,2\n", "line 4: `a` stands there twice (first on line 2)");
+    table("zone,x\nc,1\n", "line 2: `c` is no leaf of");
+    table("area,x\na,1\n", "no column `zone`");
+}
+
+/// A model from files is that of the core, whose likelihood is compared with all counts there: columns find their leaves, whatever the order of rows.
+#[test]
+fn models_of_files_are_those_of_the_core() {
+    let areas: Vec<(i64, f64, f64)> =
+        (0..12).map(|i| (3 + (7 * i) % 11 + 2 * (i % 2) * i, (i % 2) as f64, 1.0 + (i % 3) as f64)).collect();
+    let total: i64 = areas.iter().map(|area| area.0).sum();
+    let mut file = format!("zone,value,law,scale,known,method\n,{total},double-geometric,2,true,exact\n");
+    let mut leaves = "zone,exposed,persons,word,shifted,one\n".to_owned();
+    for (i, (count, exposed, persons)) in areas.iter().enumerate() {
+        file += &format!("z{i},{count},double-geometric,2,false,exact\n");
+        // Rows in another order.
+        leaves.insert_str(
+            leaves.find('\n').unwrap() + 1,
+            &format!("z{i},{exposed},{persons},w,{},1\n", 3.0 - exposed),
+        );
+    }
+    let place = Place::new(&[("noisy.csv", &file), ("leaves.csv", &leaves)]);
+    let arguments = |more: &[&'static str]| {
+        let first = ["infer", "noisy.csv", "--leaves", "leaves.csv", "--model"];
+        first.iter().chain(more).copied().collect::<Vec<&str>>()
+    };
+    let page = place.prints(&arguments(&[
+        "poisson",
+        "--covariates",
+        "exposed",
+        "--offset",
+        "persons",
+        "--out",
+        "out",
+    ]));
+    assert!(page.contains("What the release says of the model"), "{page}");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("ln mean = ln `persons` + intercept + b · `exposed`"), "{page}");
+    let csv = std::fs::read_to_string(place.path("out/model.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let tree =
+        Hierarchy::from_parents(&[0; 13]).unwrap().with_known((0..13).map(|v| v == 0).collect()).unwrap();
+    let values: Vec<f64> =
+        std::iter::once(total).chain(areas.iter().map(|area| area.0)).map(|x| x as f64).collect();
+    let release = Release { tree: &tree, weights: &[Weight::Exponential(2.0); 2], values: &values };
+    let exposed = ("exposed".to_owned(), areas.iter().map(|area| area.1).collect::<Vec<f64>>());
+    let persons: Vec<f64> = areas.iter().map(|area| area.2).collect();
+    let model = Regression::new(release, Counts::Poisson, &[exposed], Some(&persons)).unwrap();
+    let (fit, naive) = (model.fit(0.9).unwrap(), model.naive().fit(0.9).unwrap());
+    for ((row, own), naive) in rows.iter().zip(&fit.coefficients).zip(&naive.coefficients) {
+        assert_eq!(row[0], own.name);
+        let want = [own.estimate, own.standard_error, own.low, own.high, naive.estimate];
+        for (text, want) in row[1..6].iter().zip(want) {
+            assert!((text.parse::<f64>().unwrap() - want).abs() < 1e-9, "{row:?} {want}");
+        }
+    }
+    assert_eq!(rows.len(), 2);
+    let refused = |more: &[&'static str], want: &str| {
+        place.refuses(&arguments(more), &[want]);
+    };
+    refused(&["poisson", "--covariates", "word"], "`word` = `w`, want a number");
+    refused(
+        &["poisson", "--covariates", "exposed,shifted"],
+        "column `shifted` is a linear combination of intercept, exposed",
+    );
+    refused(&["poisson", "--covariates", "one"], "column `one` is the same at every leaf");
+    refused(&["poisson", "--offset", "exposed"], "`exposed` = `0`, want a number > 0");
+    refused(&["poisson", "--covariates", "none"], "no column `none`");
+    refused(&["gamma"], "want poisson or negative-binomial");
 }
 
 /// What is moved to be >= 0 gets a bootstrap, which says that it promises nothing, and what the noise alone would hold.

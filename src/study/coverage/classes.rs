@@ -73,10 +73,11 @@ pub(super) fn write(plan: &Plan, folder: &RunFolder) -> Result<()> {
         let level = class.of.map(|(level, _)| level);
         let size = class.of.and_then(|(_, size)| size);
         let district = |place: usize| Some(&part.districts[place.checked_sub(table.counts.len())?]);
-        let leaf = |leaf: u32| table.counts[table.hierarchy.leaves()[leaf as usize] as usize];
         let total = |&place: &usize| match district(place) {
             None => table.counts[place],
-            Some(of) => of.weights.iter().map(|&(i, weight)| i64::from(weight) * leaf(i)).sum(),
+            Some(of) => {
+                of.weights.iter().map(|&(i, weight)| i64::from(weight) * table.counts[i as usize]).sum()
+            }
         };
         file.push(&ClassRow {
             data: plan.config.data_name.clone(),
