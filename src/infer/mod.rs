@@ -36,12 +36,12 @@ pub use entries::Entries;
 pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};
 pub use likelihood::Likelihood;
-pub use model::{Model, ModelRow, Modelled, counts};
+pub use model::{Covariates, Model, ModelRow, Modelled, counts, fits};
 pub use nodes::Nodes;
 pub use noisy::{Noisy, Structure};
 pub use priors::{Ends, Mean, Shared, ends, prior};
 pub use ratios::Ratio;
-pub use repeated::{Repeated, Span, named};
+pub use repeated::{Repeated, Span, named, release};
 pub use write::{IntervalRow, columns, write};
 
 use crate::failure::{Failure, Result};

@@ -1,13 +1,14 @@
 //! What a release says of a model of its counts: coefficients by the exact likelihood, beside those of who reads the release as counts.
 
 use super::leaves::Leaves;
+use super::noisy::Structure;
 use super::{Noisy, Wish, posterior};
 use crate::failure::{Failure, Result};
 use crate::inference::{Coefficient, Counts, Fit, Regression, Release};
 use crate::page::{Page, Table, line};
 use crate::table;
 use rayon::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A model of the counts of leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,25 +71,61 @@ table! {
     }
 }
 
+/// Columns of a table of leaves that a model takes, by leaf.
+#[derive(Debug, Clone)]
+pub struct Covariates {
+    /// Names and numbers of those of which the logarithm of the mean is a linear function.
+    pub columns: Vec<(String, Vec<f64>)>,
+    /// By what means are multiplied.
+    pub offset: Option<Vec<f64>>,
+}
+
+impl Covariates {
+    /// Reads them from a table of the leaves of a release. Errors: the table; columns that are no numbers; offsets that are not > 0.
+    pub fn read(noisy: &Noisy, path: &Path, names: &[String], offset: Option<&String>) -> Result<Self> {
+        Self::of(&Leaves::read(path, noisy)?, names, offset)
+    }
+
+    fn of(leaves: &Leaves, names: &[String], offset: Option<&String>) -> Result<Self> {
+        let column = |name: &String| Ok((name.clone(), leaves.numbers(name)?));
+        let columns = names.iter().map(column).collect::<Result<Vec<_>>>()?;
+        Ok(Self { columns, offset: offset.map(|name| leaves.positive(name)).transpose()? })
+    }
+}
+
 /// The model at its maximum. Errors: columns of the table of leaves; a release without a likelihood; no maximum.
 pub(super) fn of(wish: &Wish, noisy: &Noisy, leaves: Option<&Leaves>, model: &Model) -> Result<Modelled> {
-    let tree = posterior::tree(noisy, "--model: no likelihood", false)?;
+    posterior::tree(noisy, "--model: no likelihood", false)?;
     let missing = || Failure::Usage("--model: want a table of leaves, --leaves FILE".to_owned());
     let leaves = leaves.ok_or_else(missing)?;
-    let column = |name: &String| Ok((name.clone(), leaves.numbers(name)?));
-    let covariates = model.covariates.iter().map(column).collect::<Result<Vec<_>>>()?;
-    let offset = model.offset.as_ref().map(|name| leaves.positive(name)).transpose()?;
-    let weights = posterior::weights(noisy);
-    let release = Release { tree, weights: &weights, values: &noisy.values };
+    let covariates = Covariates::of(leaves, &model.covariates, model.offset.as_ref())?;
     let of_model = |error: crate::Error| match error {
         crate::Error::Model(_) => Failure::data(leaves.path(), error.to_string()),
         other => noisy.refused(other),
     };
-    let regression =
-        Regression::new(release, model.counts, &covariates, offset.as_deref()).map_err(of_model)?;
-    let fit = fit(&regression, wish.level).map_err(of_model)?;
-    let naive = self::fit(&regression.naive(), wish.level).map_err(|error| error.to_string());
+    let (fit, naive) = fits(noisy, model.counts, &covariates, wish.level).map_err(of_model)?;
+    let fit = fit.expect("it has a likelihood").map_err(of_model)?;
+    let naive = naive.map_err(|error| error.to_string());
     Ok(Modelled { model: model.clone(), leaves: leaves.path().to_owned(), fit, naive })
+}
+
+/// The fit of a model by the exact likelihood of a release of a tree, where it has one, and that of who takes its leaves for counts.
+/// Errors: the columns.
+pub fn fits(
+    noisy: &Noisy,
+    counts: Counts,
+    covariates: &Covariates,
+    level: f64,
+) -> crate::Result<(Option<crate::Result<Fit>>, crate::Result<Fit>)> {
+    let Structure::Tree(nodes) = &noisy.structure else {
+        return Err(crate::Error::Model("want the release of a tree".into()));
+    };
+    let weights = posterior::weights(noisy);
+    let release = Release { tree: &nodes.tree, weights: &weights, values: &noisy.values };
+    let regression = Regression::new(release, counts, &covariates.columns, covariates.offset.as_deref())?;
+    let has_likelihood = posterior::tree(noisy, "", false).is_ok();
+    let exact = has_likelihood.then(|| fit(&regression, level));
+    Ok((exact, fit(&regression.naive(), level)))
 }
 
 /// [`Regression::fit`] with the intervals side by side.

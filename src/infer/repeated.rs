@@ -6,7 +6,7 @@ use super::laws::Width;
 use super::noisy::Ground;
 use super::pivots;
 use super::target::Target;
-use super::{Noisy, drawn, raw};
+use super::{Noisy, Shared, Wish, drawn, posterior, raw};
 use crate::catalogue::{Method, MethodKind};
 use crate::failure::Result;
 use std::path::Path;
@@ -34,6 +34,15 @@ pub struct Span {
 /// Reads districts as sums over the leaves of a tree. Errors: the file.
 pub fn named(path: &Path, noisy: &Noisy) -> Result<Vec<District>> {
     districts::read(path, noisy)
+}
+
+/// A release of other counts: their values, by node. `noisy`: the tree, the noise and the method. Errors: the method.
+pub fn release(noisy: &Noisy, counts: Vec<i64>, seed: u64) -> Result<Vec<f64>> {
+    let targets: Vec<Target> = (0..counts.len()).map(Target::Count).collect();
+    let ground = Ground::free(counts);
+    let errors = drawn::errors(noisy, (noisy.method, &ground), &targets, (1, seed));
+    let errors = errors.map_err(|e| noisy.refused(e))?;
+    Ok(ground.counts.iter().zip(&errors).map(|(&count, error)| count as f64 + error[0]).collect())
 }
 
 impl Repeated {
@@ -106,6 +115,19 @@ impl Repeated {
             (said.low, said.high, said.deviation)
         };
         Ok(self.met(self.values(nodes).into_iter().zip(&errors).map(interval)))
+    }
+
+    /// The intervals of the posterior, where there is one. Errors: the prior; tables that are too large.
+    pub fn by_posterior(&self, nodes: &[f64], prior: &Shared, seed: u64) -> Result<Vec<Span>> {
+        let noisy = Noisy { values: nodes.to_vec(), ..self.noisy.clone() };
+        let wish = Wish { level: self.level, seed, ..Wish::of(noisy.path.clone()) };
+        let believed = posterior::said(&wish, (&noisy, None), &self.targets, prior)?;
+        Ok(self.met(believed.said.iter().map(|said| (said.low, said.high, said.deviation))))
+    }
+
+    /// Whether releases have a posterior.
+    pub fn has_posterior(&self) -> bool {
+        posterior::tree(&self.noisy, "", true).is_ok()
     }
 
     /// Intervals after they met what is known.

@@ -1,6 +1,7 @@
 //! Classes of counts that are told together: those of a level, leaves of one size, a district.
 
 use super::config::CoveragePart;
+use super::model;
 use crate::failure::Result;
 use crate::grid::Plan;
 use crate::input::Subject;
@@ -16,7 +17,7 @@ table! {
         data: String;
         /// its number, from 1, in the data set
         class: u32;
-        /// 1 = root; null of a district
+        /// 1 = root; null of a district and of a coefficient
         level: Option<u32>;
         /// the column of the level; of the root `total`, or what `data.root` names it; empty of a district
         level_name: String;
@@ -24,6 +25,8 @@ table! {
         size: String;
         /// of a district its name
         district: String;
+        /// of a model the coefficient; the class has no counts
+        coefficient: String;
         /// counts
         counts: u64, "nodes";
         /// sum of the confidential counts
@@ -69,6 +72,21 @@ pub(super) fn write(plan: &Plan, folder: &RunFolder) -> Result<()> {
     let Subject::Hierarchy(table) = &plan.subject else { return Ok(()) };
     let mut file = folder.table()?;
     let (part, names) = (CoveragePart::of(&plan.config), plan.config.data.level_names());
+    if let Some(model) = &part.model {
+        let data = &plan.config.data_name;
+        let row = |(class, coefficient)| ClassRow {
+            data: data.clone(),
+            class,
+            level: None,
+            level_name: String::new(),
+            size: String::new(),
+            district: String::new(),
+            coefficient,
+            counts: 0,
+            total: 0,
+        };
+        return (1..).zip(model::names(model)).map(row).try_for_each(|row| file.push(&row));
+    }
     for (place, class) in of(plan).iter().enumerate() {
         let level = class.of.map(|(level, _)| level);
         let size = class.of.and_then(|(_, size)| size);
@@ -86,6 +104,7 @@ pub(super) fn write(plan: &Plan, folder: &RunFolder) -> Result<()> {
             level_name: level.map_or(String::new(), |level| names[level].to_owned()),
             size: size.map_or(String::new(), |size| size_words(&part.sizes, size)),
             district: district(class.members[0]).map_or(String::new(), |of| of.name.clone()),
+            coefficient: String::new(),
             counts: class.members.len() as u64,
             total: class.members.iter().map(total).sum(),
         })?;
@@ -97,6 +116,7 @@ impl ClassRow {
     /// In words.
     pub(super) fn words(&self) -> String {
         match (&self.level, &self.size[..]) {
+            _ if !self.coefficient.is_empty() => self.coefficient.clone(),
             (None, _) => self.district.clone(),
             (_, "") => self.level_name.clone(),
             (_, size) => format!("{}, {size}", self.level_name),

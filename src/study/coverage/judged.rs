@@ -5,7 +5,7 @@ use super::config::CoveragePart;
 use super::{CoveredRow, Reading};
 use crate::grid::{Cell, Plan};
 use crate::hash;
-use crate::infer::{Nodes, Noisy, Repeated, Span, Structure};
+use crate::infer::{Nodes, Noisy, Repeated, Shared, Span, Structure};
 use crate::input::{KeptNodes, Subject};
 use crate::law::Errors;
 use crate::methods::{Sink, Sums};
@@ -55,6 +55,7 @@ pub(super) struct Judged {
     pub(super) classes: Vec<Class>,
     /// Draws of a bootstrap; 0 without one.
     draws: usize,
+    prior: Option<Shared>,
 }
 
 impl Judged {
@@ -68,7 +69,8 @@ impl Judged {
         let repeated = Repeated::new(noisy, &part.districts, (part.level, seed)).map_err(failed)?;
         let truth = repeated.values(&counts);
         let classes = classes::of(plan);
-        Ok(Self { cell: Key(cell.key), seed, repeated, counts, truth, classes, draws })
+        let prior = part.prior.as_ref().map(|(prior, _)| prior.clone()).filter(|_| repeated.has_posterior());
+        Ok(Self { cell: Key(cell.key), seed, repeated, counts, truth, classes, draws, prior })
     }
 
     /// By class, how often its intervals by the noise hold, by the law; nothing where no law says it.
@@ -84,7 +86,10 @@ impl Judged {
     /// The rows of a release with these errors of all nodes. Errors: the method, repeated.
     fn rows(&self, replicate: u64, error: impl Fn(usize) -> f64, out: &mut Vec<CoveredRow>) -> Result<()> {
         let nodes = (0..self.counts.len()).map(|v| self.counts[v] + error(v)).collect();
-        let nodes = self.repeated.settled(nodes).map_err(failed)?;
+        let seed = hash::word(&format!("{} {replicate}", self.seed));
+        // A posterior is of the values as they were released.
+        let released: Vec<f64> = nodes;
+        let nodes = self.repeated.settled(released.clone()).map_err(failed)?;
         let values = self.repeated.values(&nodes);
         let mut add = |intervals: Reading, spans: Vec<Span>| {
             for (place, class) in self.classes.iter().enumerate() {
@@ -105,8 +110,10 @@ impl Judged {
         };
         add(Reading::Noise, self.repeated.by_noise(&nodes));
         if self.draws > 0 {
-            let seed = hash::word(&format!("{} {replicate}", self.seed));
             add(Reading::Bootstrap, self.repeated.by_bootstrap(&nodes, (self.draws, seed)).map_err(failed)?);
+        }
+        if let Some(prior) = &self.prior {
+            add(Reading::Posterior, self.repeated.by_posterior(&released, prior, seed).map_err(failed)?);
         }
         Ok(())
     }
@@ -117,7 +124,7 @@ fn mean(class: &Class, of: impl Fn(usize) -> f64) -> f64 {
 }
 
 /// A refusal of what infers, as an error of the cell.
-fn failed(failure: crate::failure::Failure) -> Error {
+pub(super) fn failed(failure: crate::failure::Failure) -> Error {
     Error::Own(failure.to_string())
 }
 

@@ -7,6 +7,7 @@
 mod classes;
 mod config;
 mod judged;
+mod model;
 mod page;
 mod tables;
 
@@ -15,6 +16,7 @@ pub use tables::CoverageRow;
 
 use self::config::{CoverageBlock, CoverageFile, CoveragePart};
 use self::judged::Judged;
+use self::model::Modelled;
 use crate::engine::{Drawn, Each, Pool, Prepared, encode};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -45,16 +47,25 @@ pub enum Reading {
     Noise,
     /// By a parametric bootstrap: its method is repeated on it.
     Bootstrap,
+    /// By the posterior, with a prior.
+    Posterior,
+    /// By the exact likelihood of a model.
+    Likelihood,
+    /// As if its leaves were the counts, of a model.
+    AsCounts,
 }
 
 impl Reading {
-    const ALL: [Self; 2] = [Self::Noise, Self::Bootstrap];
+    const ALL: [Self; 5] = [Self::Noise, Self::Bootstrap, Self::Posterior, Self::Likelihood, Self::AsCounts];
 
     /// In tables.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Noise => "noise",
             Self::Bootstrap => "bootstrap",
+            Self::Posterior => "posterior",
+            Self::Likelihood => "likelihood",
+            Self::AsCounts => "as counts",
         }
     }
 
@@ -78,15 +89,15 @@ table! {
         cell: Key;
         /// from 0
         replicate: u64;
-        /// how the release is read: `noise`, `bootstrap`
+        /// how the release is read: `noise`, `bootstrap`, `posterior`; of a model `likelihood`, `as counts`
         intervals: Reading;
         /// of the counts, in `classes.parquet`
         class: u32;
-        /// of the class whose interval holds the confidential count
+        /// of the class whose interval holds the confidential count; of a coefficient 0 or 1
         covered: f64, "share of the counts";
-        /// mean over the class, after the intervals met what is known
+        /// mean over the class, after the intervals met what is known; of a coefficient in its unit, as what follows
         length: f64, "counts";
-        /// mean over the class of what is released less what is confidential
+        /// mean over the class of what is released less what is confidential; of a coefficient the estimate less the truth
         bias: f64, "counts";
         /// mean over the class of the squared error
         squared: f64, "counts squared";
@@ -111,13 +122,20 @@ impl Kind for Coverage {
             part.districts = infer::named(file, &judged::template(&plan, &plan.cells[0]))?;
             plan.config.part = Arc::new(part.clone());
         }
+        if let Some(spec) = &part.model {
+            Modelled::new(&plan, &plan.cells[0], spec)?;
+        }
         equal::settle(plan, part.change)
     }
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let cell = &plan.cells[cell];
         let releases = release::prepare(plan, cell)?;
-        Ok(Box::new(Ready { plan, cell, releases, judged: Judged::new(plan, cell)? }))
+        let judging = match &CoveragePart::of(&plan.config).model {
+            None => Judging::Counts(Judged::new(plan, cell)?),
+            Some(spec) => Judging::Model(Modelled::new(plan, cell, spec).map_err(judged::failed)?),
+        };
+        Ok(Box::new(Ready { plan, cell, releases, judging }))
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -139,20 +157,37 @@ struct Ready<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     releases: Box<dyn Draws>,
-    judged: Judged,
+    judging: Judging,
+}
+
+/// What is judged: intervals of counts that stay, or of the coefficients by which counts are drawn anew.
+enum Judging {
+    Counts(Judged),
+    Model(Modelled),
 }
 
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
-        let mut taken = judged::Taken::new(&self.judged);
-        let drawn = self.releases.draw(replicates, &mut Out { crew: &Pool, sink: &mut taken });
-        let (rows, judged) = taken.rows();
-        (Drawn::Encoded(encode(&rows)), drawn.and(judged))
+        match &self.judging {
+            Judging::Counts(judged) => {
+                let mut taken = judged::Taken::new(judged);
+                let drawn = self.releases.draw(replicates, &mut Out { crew: &Pool, sink: &mut taken });
+                let (rows, judged) = taken.rows();
+                (Drawn::Encoded(encode(&rows)), drawn.and(judged))
+            }
+            Judging::Model(model) => {
+                let rows: crate::Result<Vec<_>> = replicates.map(|replicate| model.rows(replicate)).collect();
+                Drawn::all(rows.map(|rows| rows.concat()))
+            }
+        }
     }
 
     fn close(&self) -> crate::Result<Vec<u8>> {
         let paid = Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject));
-        Ok(encode(&(paid, self.judged.computed(), self.judged.is_guaranteed())))
+        Ok(encode(&match &self.judging {
+            Judging::Counts(judged) => (paid, judged.computed(), judged.is_guaranteed()),
+            Judging::Model(_) => (paid, None, false),
+        }))
     }
 }
 
@@ -192,7 +227,7 @@ impl Study for Coverage {
                     let class = classes.get(row.class as usize - 1).map_or("", String::as_str);
                     format!("{class}, by {}", row.intervals.name())
                 };
-                let number = 2 * u64::from(row.class) + u64::from(row.intervals == Reading::Bootstrap);
+                let number = 5 * u64::from(row.class) + row.intervals as u64;
                 figures.add(cell, number, place, "covered", row.covered, Sample::drawn);
                 figures.add(cell, number, place, "length", row.length, Sample::drawn);
                 Ok(())

@@ -79,6 +79,42 @@ pub(super) fn of(run: &Named) -> Result<Page> {
 
 impl Told<'_> {
     fn page(&self) -> Page {
+        match self.classes.values().any(|class| !class.coefficient.is_empty()) {
+            true => self.of_model(),
+            false => self.of_counts(),
+        }
+    }
+
+    /// What releases say of the coefficients of a model.
+    fn of_model(&self) -> Page {
+        let (run, change) = (&self.run.name, self.change.words());
+        let (_, drawn) = replicates(self.lines.iter().map(|line| line.row.replicates));
+        let all = |_: &ClassRow| true;
+        let about = format!(
+            "Counts are drawn anew from a model for each of {drawn} releases, which pay the same {loss} ({}). Mean length of an \
+             interval of a coefficient that is to hold {} of the time. *: the shortest of its {loss} and coefficient among those that \
+             hold for every coefficient. In brackets: what holds less here, and what it holds.",
+            self.measure.name(),
+            percent(self.lines[0].row.level),
+            loss = self.loss(),
+        );
+        let title = format!(
+            "{run}: the shortest intervals of coefficients that hold, at equal {} for {change}",
+            self.loss()
+        );
+        Page::main(title)
+            .text(about)
+            .table(self.shortest(&all))
+            .list(self.answers(&all).into_iter().chain(self.failures()).collect())
+            .text(
+                "likelihood: profile intervals by the exact likelihood of the release, with the counts summed out. as counts: the same \
+                 of who takes the released leaves for the counts, those below 0 for 0.",
+            )
+            .and(self.detail(format!("{run}: coefficients"), &all, &drawn))
+    }
+
+    /// What releases say of counts.
+    fn of_counts(&self) -> Page {
         let (run, change) = (&self.run.name, self.change.words());
         let (_, drawn) = replicates(self.lines.iter().map(|line| line.row.replicates));
         let about = format!(
@@ -98,7 +134,8 @@ impl Told<'_> {
             .text(
                 "noise: the interval by the law of the noise under the sums, around what is released. Of releases whose error does \
                  not depend on the counts it holds at every table; of others it is what somebody takes who knows the noise alone. \
-                 bootstrap: the method is repeated on what is released; it promises nothing.",
+                 bootstrap: the method is repeated on what is released; it promises nothing. posterior: it holds on average over counts \
+                 that follow its prior.",
             );
         let of_size = |class: &ClassRow| !class.size.is_empty();
         let by_size = self.classes.values().find(|class| of_size(class)).map(|class| {
@@ -132,8 +169,11 @@ impl Told<'_> {
         let by = match reading {
             Reading::Noise => "its noise",
             Reading::Bootstrap => "a bootstrap",
+            Reading::Posterior => "a posterior",
+            Reading::Likelihood => "its likelihood",
+            Reading::AsCounts => "as counts",
         };
-        format!("{method}{with}, read by {by},")
+        format!("{method}{with}, read {}{by},", if reading == Reading::AsCounts { "" } else { "by " })
     }
 
     fn place(&self, line: &Line) -> usize {
@@ -247,17 +287,32 @@ impl Told<'_> {
             shares.into_iter().chain(computed).collect()
         };
         let length = |line: &Line| vec![(line.row.intervals.name(), plain(line.row.length.mean))];
-        let bias = |line: &Line| vec![("", brief(line.row.bias))];
-        let once = self.of(of).filter(|line| line.row.intervals == Reading::Noise);
-        Page::headed(heading)
+        let page = Page::headed(heading)
             .text(format!(
-                "Share of the counts that the intervals hold, in % ± standard error of {drawn} releases. computed: by the law of the error."
+                "Share that the intervals hold, in % ± standard error of {drawn} releases. computed: by the law of the error."
             ))
             .table(self.table(self.of(of), share))
-            .text("Mean length of the intervals, in counts.")
-            .table(self.table(self.of(of), length))
+            .text("Mean length of the intervals.")
+            .table(self.table(self.of(of), length));
+        // The estimate of a coefficient depends on how a release is read, that of a count does not.
+        if self.classes.values().any(|class| !class.coefficient.is_empty()) {
+            let bias = |line: &Line| vec![(line.row.intervals.name(), brief(line.row.bias))];
+            return page
+                .text("Bias: mean of the estimate less the coefficient by which counts were drawn.")
+                .table(self.table(self.of(of), bias));
+        }
+        let bias = |line: &Line| vec![("", brief(line.row.bias))];
+        let once = self.of(of).filter(|line| line.row.intervals == Reading::Noise);
+        let page = page
             .text("Bias: mean of released - confidential, in counts.")
-            .table(without_readings(self.table(once, bias)))
+            .table(without_readings(self.table(once, bias)));
+        let posterior = || self.of(of).filter(|line| line.row.intervals == Reading::Posterior);
+        if posterior().next().is_none() {
+            return page;
+        }
+        let variance = |line: &Line| vec![("", brief(line.row.variance))];
+        page.text("Expected variance of the posterior, in counts squared.")
+            .table(without_readings(self.table(posterior(), variance)))
     }
 
     /// What the intervals hold by class, a panel for each loss.

@@ -24,7 +24,9 @@ table! {
         cell: Key;
         /// how releases are read: `noise` (the interval by the law of the noise under the equations, around what is released: of
         /// releases by noise alone what `congenial infer` gives; of others what somebody takes who knows the noise alone),
-        /// `bootstrap` (a parametric bootstrap: the method repeated on what is released)
+        /// `bootstrap` (a parametric bootstrap: the method repeated on what is released), `posterior` (equal tails, with the prior of
+        /// the config); of a model `likelihood` (profile intervals by the exact likelihood), `as counts` (the same by who takes the
+        /// released leaves for the counts)
         intervals: Reading;
         /// of the counts, in `classes.parquet`
         class: u32;
