@@ -6,7 +6,7 @@ use super::target::Target;
 use crate::catalogue::Place;
 use crate::config::Invariants;
 use crate::failure::{Failure, Result};
-use crate::input::{InvariantSpec, Refusal, System};
+use crate::input::{InvariantSpec, InvariantTable, Refusal, System};
 use crate::invariant::{Inequalities, Linear};
 use crate::lattice::Row;
 use std::collections::HashMap;
@@ -43,6 +43,32 @@ struct Sum {
 }
 
 impl Entries {
+    /// The entries of a table that is held. Errors: no table of counts >= 0 keeps its equations and inequalities.
+    pub fn of(table: &InvariantTable) -> crate::Result<Self> {
+        let values: Vec<f64> = table.counts.iter().map(|&count| count as f64).collect();
+        let equation = |(family, row): (usize, &Row)| {
+            let value = row.iter().map(|&(entry, a)| a as f64 * values[entry as usize]).sum();
+            Equation { row: row.clone(), value, family }
+        };
+        let equations: Vec<Equation> = table.invariant.rows().iter().enumerate().map(equation).collect();
+        let inequalities = table.inequalities.clone();
+        let reach = Reach::new(&equations, &inequalities, &table.known, &values).map_err(|entry| {
+            crate::Error::Invariant(format!("no count fits `{}`, with what is fixed", &table.names[entry]))
+        })?;
+        let key = |entry: usize| table.columns.iter().map(|(_, texts)| texts[entry].to_owned()).collect();
+        Ok(Self {
+            invariant: table.invariant.clone(),
+            inequalities,
+            known: table.known.clone(),
+            absent: String::new(),
+            keys: (0..values.len()).map(key).collect(),
+            equations,
+            reach,
+            sums: Vec::new(),
+            columns: Vec::new(),
+        })
+    }
+
     pub(super) fn counts(&self) -> usize {
         self.sums.len() + self.keys.len()
     }

@@ -3,12 +3,13 @@
 use super::districts::{self, District};
 use super::interval::Bounds;
 use super::laws::Width;
-use super::noisy::Ground;
+use super::noisy::{Ground, Structure};
 use super::pivots;
 use super::target::Target;
 use super::{Noisy, Shared, Wish, drawn, posterior, raw};
-use crate::catalogue::{Method, MethodKind};
+use crate::catalogue::{Method, MethodKind, Place};
 use crate::failure::Result;
+use crate::invariant::Inequalities;
 use std::path::Path;
 
 /// Releases by one method of one tree, and what they are asked for: every node, then districts.
@@ -53,8 +54,7 @@ impl Repeated {
     pub fn new(noisy: Noisy, districts: &[District], (level, seed): (f64, u64)) -> Result<Self> {
         let mut targets: Vec<Target> = (0..noisy.counts()).map(|count| noisy.target(count)).collect();
         targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
-        let of_noise = Noisy { method: unprocessed(&noisy), ..noisy.clone() };
-        let (widths, _) = pivots::widths(&of_noise, &targets, (level, seed))?;
+        let (widths, _) = pivots::widths(&unprocessed(&noisy), &targets, (level, seed))?;
         let widths = widths.into_iter().map(|(width, _)| width).collect();
         Ok(Self { noisy, targets, level, widths })
     }
@@ -141,16 +141,31 @@ impl Repeated {
     }
 }
 
-/// The method by the law of whose error somebody reads a release who knows its noise alone: its own where that does not depend
-/// on the counts, else the exact sampler of noise under the equations.
-fn unprocessed(noisy: &Noisy) -> Method {
+/// A release as somebody reads it who knows its noise alone: as it is where the law of its error does not depend on the counts, else as noise
+/// that was conditioned on the equations and on nothing else.
+fn unprocessed(noisy: &Noisy) -> Noisy {
+    if noisy.is_pivot() {
+        return noisy.clone();
+    }
+    let mut free = noisy.clone();
+    if let Structure::Table(entries) = &mut free.structure {
+        entries.inequalities = Inequalities::default();
+    }
     let with = |kind: &MethodKind| kind.with(|option| option.default());
     let is_exact = |method: &Method| {
         let kind = method.kind();
-        method.conditions() && !kind.is_chain() && method.serves(noisy.law, noisy.place()).is_ok()
+        method.conditions() && !kind.is_chain() && method.serves(noisy.law, unconditioned(noisy)).is_ok()
     };
-    match noisy.is_pivot() {
-        true => noisy.method,
-        false => MethodKind::ALL.iter().map(with).find(is_exact).unwrap_or(noisy.method),
+    if let Some(exact) = MethodKind::ALL.iter().map(with).find(is_exact) {
+        free.method = exact;
+    }
+    free
+}
+
+/// Where noise is drawn under equations alone.
+fn unconditioned(noisy: &Noisy) -> Place {
+    match noisy.place() {
+        Place::Tree { .. } => Place::Tree { inequalities: false },
+        Place::Table { .. } => Place::Table { inequalities: false },
     }
 }

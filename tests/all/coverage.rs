@@ -1,7 +1,7 @@
 //! `study = "coverage"`: shares by hand and by the law, the same intervals as those of `congenial infer`, and what is refused.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
-use crate::place::{Place, TREE, TREE_DATA};
+use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA};
 use congenial::infer::{Wish, infer};
 use congenial::store::Run;
 use congenial::study::coverage::{ClassRow, CoverageRow, CoveredRow, Reading};
@@ -168,4 +168,104 @@ fn what_is_refused_names_its_place() {
     refuses(&format!("{top}districts = \"none.csv\""), TREE_DATA, &["none.csv"]);
     refuses(&format!("{top}districts = \"tree.csv\""), TREE_DATA, &["tree.csv", "name"]);
     refuses(top, PAIR_DATA, &["added", "impossible"]);
+}
+
+/// Three readers of a tree: the posterior under a flat prior of counts >= 0 holds, uses all that was measured, and so is shortest; what
+/// conditions on counts >= 0 has one, too.
+#[test]
+fn posteriors_are_judged() {
+    let block =
+        |methods: &str| format!("[[grid]]\npaid = 1.0\nlaw = \"double-geometric\"\nmethod = [{methods}]\n");
+    let top = "change = \"added\"\nreplicates = 60\nprior = \"nonnegative\"";
+    let place = place(top, &format!("{TREE_DATA}{}", block("\"exact\", \"unconstrained\", \"topdown\"")));
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let rows = place.with_cells("out", |row: &CoverageRow| row.cell);
+    let of = |method: &str, reading: Reading| {
+        let is = |(cell, row): &&(_, CoverageRow)| {
+            let cell: &congenial::study::cells::CellRow = cell;
+            cell.method.name() == method && row.intervals == reading && row.class == 3
+        };
+        rows.iter().find(is).map(|(_, row)| row)
+    };
+    assert!(of("topdown", Reading::Posterior).is_none());
+    for method in ["exact", "unconstrained"] {
+        let (noise, posterior) =
+            (of(method, Reading::Noise).unwrap(), of(method, Reading::Posterior).unwrap());
+        assert!(posterior.variance.mean < noise.variance.mean, "{method}: {posterior:?} {noise:?}");
+        assert!(posterior.coverage.mean > 0.75, "{posterior:?}");
+    }
+    let page = place.prints(&["report", "out", "--full"]);
+    assert!(page.contains("Expected variance of the posterior"), "{page}");
+}
+
+/// Coefficients of a model: the exact likelihood holds its level, who takes releases for counts misses by far, and says so on the page.
+#[test]
+fn models_are_judged() {
+    let (mut data, mut areas) = ("area,cases\n".to_owned(), "area,persons,exposed\n".to_owned());
+    for i in 0..24 {
+        data += &format!("a{i},4\n");
+        areas += &format!("a{i},{},{}\n", 200 + 50 * (i % 5), i % 2);
+    }
+    let body = "[data]\ntable = \"areas-data.csv\"\nlevels = [\"area\"]\ncount = \"cases\"\n[model]\nleaves = \"areas.csv\"\noffset = \
+                \"persons\"\nintercept = -4.6\ncoefficients = { exposed = 0.7 }\n[[grid]]\npaid = 0.4\nlaw = \"double-geometric\"\nmethod = \
+                [\"exact\", \"topdown\"]\n";
+    let top = "change = \"added\"\nreplicates = 150";
+    let files = [("areas-data.csv", &*data), ("areas.csv", &*areas), ("config.toml", &*config(top, body))];
+    let place = Place::new(&files);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let classes: Vec<ClassRow> = place.rows("out");
+    let names: Vec<&str> = classes.iter().map(|class| &*class.coefficient).collect();
+    assert_eq!(names, ["intercept", "exposed"]);
+    let rows = place.with_cells("out", |row: &CoverageRow| row.cell);
+    // `topdown` has no likelihood.
+    assert_eq!(rows.len(), 6);
+    for (cell, row) in &rows {
+        let error = row.coverage.standard_error.max(0.01);
+        match row.intervals {
+            Reading::Likelihood => {
+                assert_eq!(cell.method.name(), "exact");
+                assert!((row.coverage.mean - 0.9).abs() < 5.0 * error, "{row:?}");
+                assert!(row.bias.mean.abs() < 5.0 * row.bias.standard_error + 0.15, "{row:?}");
+            }
+            _ => assert!(row.coverage.mean < 0.9 - 5.0 * error, "{}: {row:?}", cell.words()),
+        }
+    }
+    let page = place.prints(&["report", "out"]);
+    assert!(page.contains("the shortest intervals of coefficients that hold"), "{page}");
+    let refuses = |change: (&str, &str), wanted: &[&str]| {
+        let body = body.replace(change.0, change.1);
+        place.write("wrong.toml", &config(top, &body));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
+    };
+    refuses(("offset = \"persons\"", "offset = \"exposed\""), &["`exposed` = `0`, want a number > 0"]);
+    refuses(("{ exposed = 0.7 }", "{ none = 0.7 }"), &["no column `none`"]);
+    refuses(("exposed = 0.7 }", "exposed = 0.7 }\nsize = -1.0"), &["model.size: got -1"]);
+    refuses(("intercept = -4.6", "intercept = 90.0"), &["a leaf has the mean", "want at most"]);
+}
+
+/// Entries of tables: what is guaranteed holds, and counts that must be >= 0 have no such intervals.
+#[test]
+fn tables_are_judged() {
+    let grid = "[[grid]]\npaid = 1.0\nlaw = \"double-geometric\"\nmethod = [\"exact\"]\n";
+    for (more, guaranteed) in [("", true), (NONNEGATIVE, false)] {
+        let body = format!("{TABLE_DATA}{MARGINS}{more}{grid}");
+        let place = Place::new(&[
+            ("table.csv", TABLE),
+            (
+                "config.toml",
+                &config("change = \"smallest\"\nreplicates = 400\nsizes = [0, 10]\nbootstrap = 99", &body),
+            ),
+        ]);
+        place.prints(&["run", "config.toml", "--out", "out"]);
+        let rows: Vec<CoverageRow> = place.rows("out");
+        for row in &rows {
+            assert_eq!(row.guaranteed, guaranteed && row.intervals == Reading::Noise, "{row:?}");
+            if row.guaranteed {
+                assert!(row.coverage.mean > 0.9 - 5.0 * row.coverage.standard_error.max(0.01), "{row:?}");
+            }
+        }
+        assert_eq!(rows.iter().any(|row| row.intervals == Reading::Bootstrap), !guaranteed);
+        let classes: Vec<ClassRow> = place.rows("out");
+        assert!(classes[0].level_name == "entries" && classes[0].counts == 6, "{:?}", classes[0].counts);
+    }
 }

@@ -19,7 +19,7 @@ table! {
         class: u32;
         /// 1 = root; null of a district and of a coefficient
         level: Option<u32>;
-        /// the column of the level; of the root `total`, or what `data.root` names it; empty of a district
+        /// the column of the level; of the root `total`, or what `data.root` names it; of a table `entries`; empty of a district
         level_name: String;
         /// of the last level, the sizes of its confidential counts; empty where the class is a whole level, or a district
         size: String;
@@ -42,19 +42,22 @@ pub(super) struct Class {
     of: Option<(usize, Option<usize>)>,
 }
 
-/// The classes of a plan: every level, its last by size, every district.
+/// The classes of a plan: every level, its last by size, every district; of a table all entries, and by size.
 pub(super) fn of(plan: &Plan) -> Vec<Class> {
-    let Subject::Hierarchy(table) = &plan.subject else { return Vec::new() };
-    let (tree, part) = (&table.hierarchy, CoveragePart::of(&plan.config));
+    let (part, counts) = (CoveragePart::of(&plan.config), counts(plan));
     let mut classes = Vec::new();
-    for level in 0..tree.levels() {
-        let members: Vec<usize> = tree.level_nodes(level).filter(|&v| !tree.is_known(v)).collect();
+    for level in 0..plan.subject.levels() {
+        let nodes = match &plan.subject {
+            Subject::Hierarchy(table) => table.hierarchy.level_nodes(level),
+            Subject::Table(_) => 0..counts.len(),
+        };
+        let members: Vec<usize> = nodes.filter(|&v| !plan.subject.is_known(v)).collect();
         if members.is_empty() {
             continue;
         }
         let mut sizes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for &v in members.iter().filter(|_| level + 1 == tree.levels()) {
-            sizes.entry(size(&part.sizes, table.counts[v])).or_default().push(v);
+        for &v in members.iter().filter(|_| level + 1 == plan.subject.levels()) {
+            sizes.entry(size(&part.sizes, counts[v])).or_default().push(v);
         }
         classes.push(Class { members, of: Some((level, None)) });
         if sizes.len() > 1 {
@@ -62,14 +65,22 @@ pub(super) fn of(plan: &Plan) -> Vec<Class> {
             classes.extend(sizes.into_iter().map(of_size));
         }
     }
-    let district = |place: usize| Class { members: vec![tree.nodes() + place], of: None };
+    let district = |place: usize| Class { members: vec![counts.len() + place], of: None };
     classes.extend((0..part.districts.len()).map(district));
     classes
 }
 
+/// The confidential counts of nodes or entries.
+fn counts(plan: &Plan) -> &[i64] {
+    match &plan.subject {
+        Subject::Hierarchy(table) => &table.counts,
+        Subject::Table(table) => &table.counts,
+    }
+}
+
 /// Writes the classes. Errors: the disk.
 pub(super) fn write(plan: &Plan, folder: &RunFolder) -> Result<()> {
-    let Subject::Hierarchy(table) = &plan.subject else { return Ok(()) };
+    let counts = counts(plan);
     let mut file = folder.table()?;
     let (part, names) = (CoveragePart::of(&plan.config), plan.config.data.level_names());
     if let Some(model) = &part.model {
@@ -90,18 +101,17 @@ pub(super) fn write(plan: &Plan, folder: &RunFolder) -> Result<()> {
     for (place, class) in of(plan).iter().enumerate() {
         let level = class.of.map(|(level, _)| level);
         let size = class.of.and_then(|(_, size)| size);
-        let district = |place: usize| Some(&part.districts[place.checked_sub(table.counts.len())?]);
+        let district = |place: usize| Some(&part.districts[place.checked_sub(counts.len())?]);
         let total = |&place: &usize| match district(place) {
-            None => table.counts[place],
-            Some(of) => {
-                of.weights.iter().map(|&(i, weight)| i64::from(weight) * table.counts[i as usize]).sum()
-            }
+            None => counts[place],
+            Some(of) => of.weights.iter().map(|&(i, weight)| i64::from(weight) * counts[i as usize]).sum(),
         };
         file.push(&ClassRow {
             data: plan.config.data_name.clone(),
             class: place as u32 + 1,
             level: level.map(|level| level as u32 + 1),
-            level_name: level.map_or(String::new(), |level| names[level].to_owned()),
+            level_name: level
+                .map_or(String::new(), |level| names.get(level).map_or("entries", |name| name).to_owned()),
             size: size.map_or(String::new(), |size| size_words(&part.sizes, size)),
             district: district(class.members[0]).map_or(String::new(), |of| of.name.clone()),
             coefficient: String::new(),

@@ -7,7 +7,7 @@ use crate::files;
 use crate::hash;
 use crate::infer::{self, District, Mean, Shared};
 use crate::inference::Counts;
-use crate::input::{Asked, DataSource, Keep, Shape, Subject};
+use crate::input::{Asked, DataSource, Keep, Subject};
 use crate::study::equal::PaidChange;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -225,7 +225,7 @@ impl Section for CoverageBlock {
     fn config_part(
         top: &CoverageTop,
         checker: &Checker,
-        data: &DataSource,
+        _: &DataSource,
         several: bool,
     ) -> Result<Arc<dyn ConfigPart>> {
         checker.one_data_set("districts", top.districts.as_ref(), several)?;
@@ -252,10 +252,6 @@ impl Section for CoverageBlock {
                 }
             },
         };
-        if let Shape::Table { .. } = &data.shape {
-            let label = "a study of coverage wants the levels of a hierarchy in [data]";
-            return Err(checker.error("study: coverage of a table", top.change.span(), label));
-        }
         let prior = top.prior.as_ref().map(|text| {
             let of =
                 |want: String| checker.error(format!("prior: got `{}`", text.get_ref()), text.span(), want);

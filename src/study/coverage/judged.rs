@@ -5,42 +5,50 @@ use super::config::CoveragePart;
 use super::{CoveredRow, Reading};
 use crate::grid::{Cell, Plan};
 use crate::hash;
-use crate::infer::{Nodes, Noisy, Repeated, Shared, Span, Structure};
+use crate::infer::{Entries, Nodes, Noisy, Repeated, Shared, Span, Structure};
 use crate::input::{KeptNodes, Subject};
 use crate::law::Errors;
 use crate::methods::{Sink, Sums};
 use crate::table::Key;
 use crate::{Error, Result};
 
-/// A cell's releases as somebody finds them who infers from them, with the confidential counts in the place of released ones.
-pub(super) fn template(plan: &Plan, cell: &Cell) -> Noisy {
-    let Subject::Hierarchy(table) = &plan.subject else { unreachable!("coverage is of a hierarchy") };
-    let tree = &table.hierarchy;
-    let kept: &KeptNodes =
-        plan.asked.as_deref().and_then(|asked| asked.nodes.as_ref()).expect("all nodes have names");
-    let name = |v: usize| match tree.level(v) {
-        0 => String::new(),
-        level => kept.name(tree, level, v).0.to_owned(),
+/// A cell's releases as somebody finds them who infers from them, with the confidential counts in the place of released ones. Errors: a
+/// table of which no counts fit.
+pub(super) fn template(plan: &Plan, cell: &Cell) -> Result<Noisy> {
+    let (columns, structure, counts) = match &plan.subject {
+        Subject::Hierarchy(table) => {
+            let tree = &table.hierarchy;
+            let kept = plan.asked.as_deref().and_then(|asked| asked.nodes.as_ref());
+            let kept: &KeptNodes = kept.expect("all nodes have names");
+            let name = |v: usize| match tree.level(v) {
+                0 => String::new(),
+                level => kept.name(tree, level, v).0.to_owned(),
+            };
+            let names = (0..tree.nodes()).map(name).collect();
+            let nodes = Structure::Tree(Nodes { tree: tree.clone(), names });
+            (kept.level_names[1..].to_vec(), nodes, &table.counts[..])
+        }
+        Subject::Table(table) => {
+            let columns = table.columns.iter().map(|(name, _)| name.clone()).collect();
+            (columns, Structure::Table(Entries::of(table)?), &table.counts[..])
+        }
     };
-    Noisy {
+    Ok(Noisy {
         path: plan.config.path.clone(),
-        columns: kept.level_names[1..].to_vec(),
-        structure: Structure::Tree(Nodes {
-            tree: tree.clone(),
-            names: (0..tree.nodes()).map(name).collect(),
-        }),
-        values: table.counts.iter().map(|&count| count as f64).collect(),
+        columns,
+        structure,
+        values: counts.iter().map(|&count| count as f64).collect(),
         integers: cell.at.method.releases_integers(cell.at.law),
         law: cell.at.law,
         assumed: false,
         scales: cell.calibration.scales.clone(),
         method: cell.at.method,
-    }
+    })
 }
 
 /// Whether the method of a cell is repeated on each of its releases.
 pub(super) fn is_repeated(plan: &Plan, cell: &Cell) -> bool {
-    CoveragePart::of(&plan.config).bootstrap > 0 && !template(plan, cell).is_pivot()
+    CoveragePart::of(&plan.config).bootstrap > 0 && template(plan, cell).is_ok_and(|noisy| !noisy.is_pivot())
 }
 
 /// A cell with everything that judges its releases.
@@ -62,7 +70,7 @@ impl Judged {
     /// Errors: what the method does not serve.
     pub(super) fn new(plan: &Plan, cell: &Cell) -> Result<Self> {
         let part = CoveragePart::of(&plan.config);
-        let noisy = template(plan, cell);
+        let noisy = template(plan, cell)?;
         let draws = if noisy.is_pivot() { 0 } else { part.bootstrap };
         let counts = noisy.values.clone();
         let seed = hash::word(&format!("coverage {} {}", cell.at.seed, cell.streams));

@@ -18,7 +18,7 @@ use self::config::{CoverageBlock, CoverageFile, CoveragePart};
 use self::judged::Judged;
 use self::model::Modelled;
 use crate::engine::{Drawn, Each, Pool, Prepared, encode};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::methods::{Draws, Out};
 use crate::page::Page;
@@ -118,8 +118,19 @@ impl Kind for Coverage {
             let label = "nothing is known of the law of its error: want methods of `congenial methods`";
             return Err(plan.config.error(message, plan.config.blocks[0].method_span.clone(), label));
         }
+        if plan.subject.ties_nodes() {
+            let label =
+                "the law of such releases depends on the counts in a way that is not inferred from here";
+            return Err(plan.config.error(
+                "study: coverage under inequalities between nodes",
+                part.change.span,
+                label,
+            ));
+        }
         if let Some(file) = &part.file {
-            part.districts = infer::named(file, &judged::template(&plan, &plan.cells[0]))?;
+            let template =
+                judged::template(&plan, &plan.cells[0]).map_err(|e| Failure::Usage(e.to_string()))?;
+            part.districts = infer::named(file, &template)?;
             plan.config.part = Arc::new(part.clone());
         }
         if let Some(spec) = &part.model {

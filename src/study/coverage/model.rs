@@ -3,6 +3,7 @@
 use super::config::{CoveragePart, ModelSpec};
 use super::judged::{failed, template};
 use super::{CoveredRow, Reading};
+use crate::failure::Failure;
 use crate::grid::{Cell, Plan};
 use crate::hash;
 use crate::infer::{self, Covariates, Noisy};
@@ -44,8 +45,12 @@ pub(super) fn names(spec: &ModelSpec) -> Vec<String> {
 impl Modelled {
     /// Errors: what the table of leaves has not.
     pub(super) fn new(plan: &Plan, cell: &Cell, spec: &ModelSpec) -> crate::failure::Result<Self> {
-        let noisy = template(plan, cell);
-        let Subject::Hierarchy(table) = &plan.subject else { unreachable!("coverage is of a hierarchy") };
+        let noisy = template(plan, cell).map_err(|e| Failure::Usage(e.to_string()))?;
+        let Subject::Hierarchy(table) = &plan.subject else {
+            let message =
+                format!("{}: model: want a hierarchy, whose leaves have means", plan.config.path.display());
+            return Err(Failure::Usage(message));
+        };
         let names: Vec<String> = spec.coefficients.iter().map(|(name, _)| name.clone()).collect();
         let covariates = Covariates::read(&noisy, &spec.leaves, &names, spec.offset.as_ref())?;
         let mean = |leaf: usize| {
@@ -59,7 +64,7 @@ impl Modelled {
                 "{}: model: a leaf has the mean {mean}: want at most {MOST}",
                 plan.config.path.display()
             );
-            return Err(crate::failure::Failure::Usage(message));
+            return Err(Failure::Usage(message));
         }
         let truth = std::iter::once(spec.intercept).chain(spec.coefficients.iter().map(|(_, b)| *b));
         Ok(Self {
