@@ -97,8 +97,17 @@ impl Invariant {
         let known = Vec::new();
         let (digest, warning) = (String::new(), None);
         let columns = Vec::new();
-        let table =
-            InvariantTable { names, counts, known, invariant, inequalities, region, digest, warning, columns };
+        let table = InvariantTable {
+            names,
+            counts,
+            known,
+            invariant,
+            inequalities,
+            region,
+            digest,
+            warning,
+            columns,
+        };
         Ok(Self { subject: Arc::new(Subject::Table(table)), counted, nonnegative: false })
     }
 }

@@ -38,7 +38,11 @@ impl Invariants {
         let checker = Checker::new(path, &text, &text, |_| None);
         let wire: Blocks = checker.parse()?;
         if wire.invariant.is_empty() {
-            return Err(checker.error("invariants: got none", 0..0, "want [[invariant]] blocks, as a config has"));
+            return Err(checker.error(
+                "invariants: got none",
+                0..0,
+                "want [[invariant]] blocks, as a config has",
+            ));
         }
         let folder = path.parent().unwrap_or(Path::new("."));
         let block = |wire: &Spanned<WireInvariant>| {

@@ -89,6 +89,7 @@ impl Entries {
             return Err(Failure::data(&table.path, "no row of an entry, want one whose keys are not blank"));
         };
         file.check_twice(&own)?;
+        let sums = file.sums(&sums)?;
         let system = System::of(table, own.iter().map(|&row| row as u32).collect(), invariants.specs());
         let system = system.map_err(|refusal| match refusal {
             Refusal::Invariant(block, message) => invariants.refused(block, message),
@@ -103,7 +104,8 @@ impl Entries {
             rows.iter().zip(&is_known).filter(|(_, known)| !**known).map(|(&row, _)| (row, 0)).collect();
         let (law, assumed, scales) = file.noise(&measured, place)?;
         if method.nonnegative() {
-            let message = "option nonnegative = `true`: on a table it is an [[invariant]] of kind \"nonnegative\"";
+            let message =
+                "option nonnegative = `true`: on a table it is an [[invariant]] of kind \"nonnegative\"";
             return Err(table.bad_row(first, message));
         }
         if let Err(why) = method.serves(law, place) {
@@ -121,7 +123,7 @@ impl Entries {
             .collect();
         let places: HashMap<&str, usize> =
             file.keys.iter().map(|&place| table.columns[place].as_str()).zip(0..).collect();
-        let mut fixed = Fixed { file, keys: &keys, places, sums: file.sums(&sums)?, equations: Vec::new() };
+        let mut fixed = Fixed { file, keys: &keys, places, sums, equations: Vec::new() };
         for (block, (spec, linear)) in invariants.specs().zip(&system.blocks).enumerate() {
             let refused = |message: String| invariants.refused(block, message);
             fixed.add(spec, linear.as_ref(), &refused)?;
@@ -129,7 +131,8 @@ impl Entries {
         let equations = fixed.finish(method.kind().is_free(), &values)?;
         let absent = absent(invariants.specs(), &keys, &file.columns());
         let reach = Reach::new(&equations, &system.inequalities, &known, &values).map_err(|entry| {
-            let message = format!("no count fits `{}`, with what the invariant fixes", keys[entry].join(", "));
+            let message =
+                format!("no count fits `{}`, with what the invariant fixes", keys[entry].join(", "));
             table.bad_row(rows[entry], message)
         })?;
         let inequalities = system.inequalities;
@@ -164,7 +167,10 @@ impl<'a> Fixed<'a> {
         if let Some(lists) = spec.sums() {
             for (list, columns) in lists.iter().enumerate() {
                 let place = |column: &&str| {
-                    self.places.get(column).copied().ok_or_else(|| refused(format!("`{column}` is no column of keys")))
+                    self.places
+                        .get(column)
+                        .copied()
+                        .ok_or_else(|| refused(format!("`{column}` is no column of keys")))
                 };
                 let places = columns.iter().map(place).collect::<Result<Vec<usize>>>()?;
                 self.by_columns(&places, family + list);
@@ -176,7 +182,10 @@ impl<'a> Fixed<'a> {
             // Rows without coefficients are no equations.
             InvariantSpec::Matrix { rows, values: Some(values) } => {
                 let pairs = rows.iter().zip(values);
-                pairs.filter(|(row, _)| row.iter().any(|&a| a != 0)).map(|(_, &value)| Some(value as f64)).collect()
+                pairs
+                    .filter(|(row, _)| row.iter().any(|&a| a != 0))
+                    .map(|(_, &value)| Some(value as f64))
+                    .collect()
             }
             _ => vec![None; linear.rows().len()],
         };
@@ -214,9 +223,12 @@ impl<'a> Fixed<'a> {
     /// fix; values that do not keep what is fixed; of free noise an equation whose value nothing gives.
     fn finish(self, is_free: bool, values: &[f64]) -> Result<Vec<Equation>> {
         let table = self.file.table;
-        if let Some((row, ..)) = self.sums.values().filter(|(.., taken)| !taken).min_by_key(|(row, ..)| *row) {
-            let message =
-                format!("the sum of `{}`: no [[invariant]] fixes it, or it is that of no entry", self.file.words(*row));
+        if let Some((row, ..)) = self.sums.values().filter(|(.., taken)| !taken).min_by_key(|(row, ..)| *row)
+        {
+            let message = format!(
+                "the sum of `{}`: no [[invariant]] fixes it, or it is that of no entry",
+                self.file.words(*row)
+            );
             return Err(table.bad_row(*row, message));
         }
         let equation = |(row, given, family, words): (Row, Option<f64>, usize, String)| {
@@ -259,7 +271,9 @@ impl<'a> File<'a> {
             let own: Vec<u32> = codes.iter().map(|codes| codes[row]).collect();
             if let Some(first) = seen.insert(own, row) {
                 let (name, first) = (self.words(row), self.table.place(first));
-                return Err(self.table.bad_row(row, format!("`{name}` stands there twice (first on {first})")));
+                return Err(self
+                    .table
+                    .bad_row(row, format!("`{name}` stands there twice (first on {first})")));
             }
         }
         Ok(())
@@ -273,7 +287,8 @@ impl<'a> File<'a> {
         let mut sums = HashMap::new();
         for ((&row, value), known) in rows.iter().zip(values).zip(known) {
             if !known {
-                let message = "a key is blank, which makes it a sum: want `known` true, and what the invariant fixes";
+                let message =
+                    "a key is blank, which makes it a sum: want `known` true, and what the invariant fixes";
                 return Err(table.bad_row(row, message));
             }
             let keys: Vec<&str> = self.keys.iter().map(|&place| table.text(row, place)).collect();

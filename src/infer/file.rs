@@ -196,7 +196,13 @@ impl File<'_> {
     }
 
     /// Refuses a release of integers in which a value is none. `rows`: by value, its row.
-    pub(super) fn check_integers(&self, method: Method, law: LawKind, values: &[f64], rows: &[usize]) -> Result<()> {
+    pub(super) fn check_integers(
+        &self,
+        method: Method,
+        law: LawKind,
+        values: &[f64],
+        rows: &[usize],
+    ) -> Result<()> {
         match values.iter().position(|value| value.fract() != 0.0).filter(|_| method.releases_integers(law)) {
             None => Ok(()),
             Some(v) => {

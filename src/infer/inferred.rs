@@ -2,8 +2,8 @@
 
 use super::districts::District;
 use super::interval::{Bounds, Interval, Said};
-use super::ratios::Ratio;
 use super::noisy::Structure;
+use super::ratios::Ratio;
 use super::target::Target;
 use super::{Noisy, Wish, pivots, posterior, ratios, raw, table_posterior};
 use crate::failure::Result;

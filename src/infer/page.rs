@@ -64,7 +64,9 @@ impl Inferred {
             ),
         };
         let projected = match (self.projected, self.noisy.is_table()) {
-            (true, false) => " The released values do not add up; estimates are those of least squares, which do.",
+            (true, false) => {
+                " The released values do not add up; estimates are those of least squares, which do."
+            }
             (true, true) => {
                 " The released values do not keep what the invariant fixes; estimates are those of least squares, which do."
             }
@@ -79,7 +81,9 @@ impl Inferred {
         };
         let absent = match self.noisy.absent() {
             "" => String::new(),
-            entry => format!(" Entries without a row, such as `{}`, are taken to be 0 for sure.", line(entry)),
+            entry => {
+                format!(" Entries without a row, such as `{}`, are taken to be 0 for sure.", line(entry))
+            }
         };
         kind + projected + &draws + &absent
     }

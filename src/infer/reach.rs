@@ -46,7 +46,9 @@ impl Reach {
             (least, if most == NO_UPPER { f64::INFINITY } else { most as f64 })
         };
         let mut bounds: Vec<(f64, f64)> = (0..values.len()).map(bound).collect();
-        known.iter().for_each(|&entry| bounds[entry as usize] = (values[entry as usize], values[entry as usize]));
+        known
+            .iter()
+            .for_each(|&entry| bounds[entry as usize] = (values[entry as usize], values[entry as usize]));
         for _ in 0..ROUNDS {
             let before = bounds.clone();
             equations.iter().for_each(|equation| tighten(equation, &mut bounds));
@@ -58,7 +60,8 @@ impl Reach {
             return Err(entry);
         }
         let mut families: Vec<Family> = Vec::new();
-        for Equation { row, value, family } in equations.iter().filter(|e| e.row.iter().all(|&(_, a)| a == 1)) {
+        for Equation { row, value, family } in equations.iter().filter(|e| e.row.iter().all(|&(_, a)| a == 1))
+        {
             families.resize_with(families.len().max(family + 1), Family::default);
             let Family { of, sums } = &mut families[*family];
             row.iter().for_each(|&(entry, _)| _ = of.insert(entry, sums.len()));
@@ -129,7 +132,11 @@ fn tighten(Equation { row, value, .. }: &Equation, bounds: &mut [(f64, f64)]) {
     let (mut low, mut high) = ((0.0, 0usize), (0.0, 0usize));
     for term in row {
         let (least, most) = ends(term, bounds);
-        if least.is_finite() { low.0 += least } else { low.1 += 1 }
+        if least.is_finite() {
+            low.0 += least
+        } else {
+            low.1 += 1
+        }
         if most.is_finite() { high.0 += most } else { high.1 += 1 }
     }
     for term in row {

@@ -12,8 +12,9 @@ use crate::invariant::Inequalities;
 
 /// What is said of the targets, by how many draws, and what it rests on, in words.
 ///
-/// A release y of integer noise z that was conditioned on the equations alone has the likelihood `q(y - x)` on the tables x that keep them: with
-/// every such table as likely, x is `y + z`, since z and -z have one law. With every one >= 0 as likely, it is `y + z` given that it is >= 0.
+/// A release y of integer noise z that was conditioned on the equations alone has the likelihood `q(y - x)` on the tables x that
+/// keep them: with every such table as likely, x is `y + z`, since z and -z have one law. With every one >= 0 as likely, it is `y + z`
+/// given that it is >= 0.
 ///
 /// Refused: other releases and priors; a release with an entry below 0 where the prior wants none; what the exact sampler does not
 /// serve.
@@ -48,7 +49,8 @@ pub(super) fn said(
             (Ground::within(counts, within).map_err(refused)?, "every integer >= 0 weighs the same")
         }
         _ => {
-            let message = "--prior: a table has those that weigh all tables the same, want flat or nonnegative";
+            let message =
+                "--prior: a table has those that weigh all tables the same, want flat or nonnegative";
             return Err(Failure::data(&noisy.path, message));
         }
     };

@@ -149,7 +149,9 @@ impl InvariantSpec {
             _ => None,
         };
         match self {
-            Self::Indicators(columns) | Self::Hierarchy(columns) => columns.iter().map(String::as_str).collect(),
+            Self::Indicators(columns) | Self::Hierarchy(columns) => {
+                columns.iter().map(String::as_str).collect()
+            }
             Self::Bounds(lower, upper) => [lower, upper].into_iter().filter_map(column).collect(),
             other => other.sums().into_iter().flatten().flatten().collect(),
         }

@@ -304,7 +304,11 @@ fn what_is_refused_names_its_place() {
     refused("a,3", "a,three", "line 3: `value` = `three`, want a number");
     refused("a,3", "a,2", "line 2: `value` = `7`, and what is below it adds up to 6: want the sum");
     refused("a,3,laplace", "a,3,gauss", "line 3: `law` = `gauss`, and `laplace` on line 2: want one for all");
-    refused("laplace", "cauchy", "`law` = `cauchy`, want one of laplace, double-geometric, gaussian, discrete-gaussian");
+    refused(
+        "laplace",
+        "cauchy",
+        "`law` = `cauchy`, want one of laplace, double-geometric, gaussian, discrete-gaussian",
+    );
     refused("a,3,laplace,2", "a,3,laplace,-1", "line 3: `scale` = `-1`, want a number > 0");
     refused(
         "a,3,laplace,2",

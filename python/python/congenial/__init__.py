@@ -97,15 +97,17 @@ def infer(
     prior: str | None = None,
     bands: bool = False,
     levels: Iterable[str] = (),
+    invariants: _Path | None = None,
     seed: int = 1,
 ) -> Inferred:
-    """Intervals of nodes and districts from a noisy file, as `congenial infer` has them.
+    """Intervals of nodes and districts, or of entries and queries of a table, from a noisy file, as `congenial infer` has them.
 
-    `queries`: a table of districts. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`, `nonnegative`,
+    `queries`: a table of districts or queries. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`, `nonnegative`,
     `poisson`, `poisson:MEAN`, `negative-binomial` or `negative-binomial:MEAN,SIZE` for every leaf. `bands`: also those that hold for all counts
-    of a level at once. `levels`: the columns of the levels, if not all columns without a meaning. `seed`: of draws, where there are any.
+    of a level at once. `levels`: the columns of the levels or keys, if not all columns without a meaning. `invariants`: a file with the
+    `[[invariant]]` blocks of a table that carries none. `seed`: of draws, where there are any.
     """
-    return Inferred(*_congenial.inferred(file, list(levels), queries, level, prior, bands, seed))
+    return Inferred(*_congenial.inferred(file, list(levels), invariants, queries, level, prior, bands, seed))
 
 
 class Figure:

@@ -34,8 +34,8 @@ pub(super) fn write(
 }
 
 /// Writes the release of a table with these errors of all entries, and behind it the sums that the invariant fixes, where the release
-/// does not keep them. A table with nodes of a `hierarchy` gets no file, nor one whose equations are a matrix of more than 10^6 coefficients.
-/// Errors: the disk.
+/// does not keep them. A table with nodes of a `hierarchy` gets no file, nor one whose equations are a matrix of more than 10^6
+/// coefficients. Errors: the disk.
 pub(super) fn write_table(plan: &Plan, folder: &RunFolder, cell: &Cell, errors: &[f64]) -> Result<()> {
     let (Subject::Table(table), Shape::Table { invariants, .. }) = (&plan.subject, &plan.config.data.shape)
     else {
@@ -127,12 +127,7 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// `told`: what the footer says.
-    fn begin(
-        folder: &'a RunFolder,
-        cell: &'a Cell,
-        keys: &[&str],
-        told: &[(&str, String)],
-    ) -> Result<Self> {
+    fn begin(folder: &'a RunFolder, cell: &'a Cell, keys: &[&str], told: &[(&str, String)]) -> Result<Self> {
         let integers = cell.at.method.releases_integers(cell.at.law);
         let keys = keys.iter().map(|name| Field::new(&data_column(name, &NOISY), Kind::Text));
         let value = if integers { Kind::I64 } else { Kind::F64 };
@@ -148,12 +143,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds a row; keys that are missing are blank.
-    fn push(
-        &mut self,
-        keys: &[&str],
-        (count, error): (i64, f64),
-        (scale, known): (f64, bool),
-    ) -> Result<()> {
+    fn push(&mut self, keys: &[&str], (count, error): (i64, f64), (scale, known): (f64, bool)) -> Result<()> {
         let columns: &mut [Values] = self.file.row()?;
         let (of_keys, own) = columns.split_at_mut(columns.len() - 6);
         for (place, column) in of_keys.iter_mut().enumerate() {
