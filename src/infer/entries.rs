@@ -115,6 +115,7 @@ impl Entries {
             return Err(Failure::data(&table.path, "no row of an entry, want one whose keys are not blank"));
         };
         file.check_twice(&own)?;
+        let sums = file.sums(&sums)?;
         let system = System::of(table, own.iter().map(|&row| row as u32).collect(), invariants.specs());
         let system = system.map_err(|refusal| match refusal {
             Refusal::Invariant(block, message) => invariants.refused(block, message),
@@ -148,7 +149,7 @@ impl Entries {
             .collect();
         let places: HashMap<&str, usize> =
             file.keys.iter().map(|&place| table.columns[place].as_str()).zip(0..).collect();
-        let mut fixed = Fixed { file, keys: &keys, places, sums: file.sums(&sums)?, equations: Vec::new() };
+        let mut fixed = Fixed { file, keys: &keys, places, sums, equations: Vec::new() };
         for (block, (spec, linear)) in invariants.specs().zip(&system.blocks).enumerate() {
             let refused = |message: String| invariants.refused(block, message);
             fixed.add(spec, linear.as_ref(), &refused)?;

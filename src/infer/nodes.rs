@@ -92,7 +92,8 @@ impl File<'_> {
         }
         match by_level[0][..] {
             [] => {
-                let message = "no row of the total, want one whose keys are all blank; a table of counts under equations wants --invariants";
+                let message = "no row of the total, want one whose keys are all blank; a table of counts under equations \
+                               wants --invariants";
                 return Err(Failure::data(&table.path, message));
             }
             [_] => {}

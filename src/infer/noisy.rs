@@ -53,8 +53,8 @@ impl Noisy {
     ///
     /// Refused, with file and row: a missing column; values that are no numbers, or known ones that are no counts; laws, scales
     /// and methods that differ where they must not, or say nothing; and what does not fit the place. On a tree: keys that are
-    /// blank above one that is not; a node twice, or without the one above; no total; a leaf above the last level; a release that was to add
-    /// up and does not. On a table: an entry twice; invariants that do not fit the columns; values that do not keep what they fix.
+    /// blank above one that is not; a node twice, or without the one above; no total; a leaf above the last level; a release that was
+    /// to add up and does not. On a table: an entry twice; invariants that do not fit the columns; values that do not keep what they fix.
     pub fn read(path: &Path, keys: &[String], invariants: Option<&Path>) -> Result<Self> {
         let invariants = match invariants {
             Some(file) => Some(Invariants::read(file)?),

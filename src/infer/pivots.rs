@@ -78,8 +78,8 @@ pub(super) fn drawn_errors(
     drawn::errors(noisy, how, targets, (draws, seed)).map_err(|e| noisy.refused(e))
 }
 
-/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0, and entries as those
-/// that they can be. Errors: what was released breaks an inequality.
+/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0, and
+/// entries as whole numbers that they can be. Errors: what was released breaks an inequality.
 pub(super) fn ground(noisy: &Noisy) -> crate::Result<Ground> {
     let any = vec![0; noisy.values.len()];
     match &noisy.structure {

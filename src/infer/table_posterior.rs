@@ -12,8 +12,9 @@ use crate::invariant::Inequalities;
 
 /// What is said of the targets.
 ///
-/// A release y of integer noise z that was conditioned on the equations alone has the likelihood `q(y - x)` on the tables x that keep them: with
-/// every such table as likely, x is `y + z`, since z and -z have one law. With every one >= 0 as likely, it is `y + z` given that it is >= 0.
+/// A release y of integer noise z that was conditioned on the equations alone has the likelihood `q(y - x)` on the tables x that
+/// keep them: with every such table as likely, x is `y + z`, since z and -z have one law. With every one >= 0 as likely, it is `y + z`
+/// given that it is >= 0.
 ///
 /// Refused: other releases and priors; a release with an entry below 0 where the prior wants none; what the exact sampler does not
 /// serve.

@@ -37,7 +37,8 @@ table! {
         found_by: String;
         /// whether an interval holds at least that, whatever the counts are
         guaranteed: bool;
-        /// what an interval met of what is known (counts are >= 0, and no more than a known count around them, or than the invariant leaves): `whole`, `cut`, or `empty`
+        /// what an interval met of what is known (counts are >= 0, and no more than a known count around them, or than the invariant
+        /// leaves): `whole`, `cut`, or `empty`
         /// where nothing was left, and the nearest value that can be stands there
         met: String;
     }

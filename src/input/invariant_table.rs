@@ -357,9 +357,11 @@ impl<'a> Entries<'a> {
     /// Puts entries that stand in the order of the file in that of their values in two columns.
     fn sort_by(&mut self, first: &str, second: &str) -> Result<()> {
         let (first, second) = (self.key(first)?, self.key(second)?);
-        self.rows.sort_by_key(|&row| (first[row as usize], second[row as usize]));
-        self.names.select(&self.rows);
-        self.counts = self.rows.iter().map(|&row| self.counts[row as usize]).collect();
+        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
+        order.sort_by_key(|&entry| (first[entry as usize], second[entry as usize]));
+        self.names.select(&order);
+        self.counts = order.iter().map(|&entry| self.counts[entry as usize]).collect();
+        self.rows = order.iter().map(|&entry| self.rows[entry as usize]).collect();
         Ok(())
     }
 

@@ -20,6 +20,7 @@ mod frontier;
 mod house;
 mod inequalities;
 mod infer;
+mod infer_tables;
 mod init;
 mod known;
 mod latex;

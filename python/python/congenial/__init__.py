@@ -147,23 +147,28 @@ def infer(
     draws: int = 0,
     bands: bool = False,
     levels: Iterable[str] = (),
+    invariants: _Path | None = None,
     seed: int = 1,
 ) -> Inferred:
-    """Intervals of nodes and districts from a noisy file, as `congenial infer` has them.
+    """Intervals of nodes and districts, or of entries and queries of a table, from a noisy file, as `congenial infer` has them.
 
-    `queries`: a table of districts. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`, `nonnegative`,
-    `poisson`, `poisson:MEAN`, `negative-binomial` or `negative-binomial:MEAN,SIZE` for every leaf; a mean is a number or a column of `leaves`.
-    `leaves`: a table with the keys of every leaf, and numbers. `bounds`: two columns of it between which counts are, under a prior; None for no
-    end. `model`: `poisson` or `negative-binomial` counts of the leaves, whose log mean is a linear function of the `covariates`, with the
-    logarithm of `offset` added: columns of `leaves`. `draws`: how many draws of the posterior are kept, for `to_arviz`. `bands`: also those that
-    hold for all counts of a level at once. `levels`: the columns of the levels, if not all columns without a meaning. `seed`: of draws,
-    where there are any.
+    `queries`: a table of districts or queries. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`,
+    `nonnegative`, `poisson`, `poisson:MEAN`, `negative-binomial` or `negative-binomial:MEAN,SIZE` for every leaf; a mean is a number or a
+    column of `leaves`. `leaves`: a table with the keys of every leaf, and numbers. `bounds`: two columns of it between which counts are, under
+    a prior; None for no end. `model`: `poisson` or `negative-binomial` counts of the leaves, whose log mean is a linear function of the
+    `covariates`, with the logarithm of `offset` added: columns of `leaves`. `draws`: how many draws of the posterior are kept, for
+    `to_arviz`. `bands`: also those that hold for all counts of a level at once. `levels`: the columns of the levels or keys, if not all columns
+    without a meaning. `invariants`: a file with the `[[invariant]]` blocks of a table that carries none. `seed`: of draws, where there are any.
     """
     covariates = list(covariates)
     if model is None and (covariates or offset is not None):
         raise _congenial.wrong("infer: covariates and offset are those of a model, want `model`, too")
     asked = None if model is None else (model, covariates, offset)
-    return Inferred(*_congenial.inferred(file, list(levels), queries, level, prior, leaves, bounds, asked, draws, bands, seed))
+    return Inferred(
+        *_congenial.inferred(
+            file, list(levels), invariants, queries, level, prior, leaves, bounds, asked, draws, bands, seed
+        )
+    )
 
 
 class Figure:

@@ -182,6 +182,7 @@ def figures(folders: list[Any], by_seed: bool) -> list[tuple[str, str, str, str]
 def inferred(
     file: str | os.PathLike[str],
     levels: list[str],
+    invariants: str | os.PathLike[str] | None,
     queries: str | os.PathLike[str] | None,
     level: float,
     prior: str | None,

@@ -39,8 +39,8 @@ pub(super) fn write(
 }
 
 /// Writes the release of a table with these errors of all entries, and behind it the sums that the invariant fixes, where the release
-/// does not keep them. A table with nodes of a `hierarchy` gets no file, nor one whose equations are a matrix of more than 10^6 coefficients.
-/// Errors: the disk.
+/// does not keep them. A table with nodes of a `hierarchy` gets no file, nor one whose equations are a matrix of more than 10^6
+/// coefficients. Errors: the disk.
 pub(super) fn write_table(plan: &Plan, folder: &RunFolder, cell: &Cell, errors: &[f64]) -> Result<()> {
     let (Subject::Table(table), Shape::Table { invariants, .. }) = (&plan.subject, &plan.config.data.shape)
     else {
