@@ -141,8 +141,8 @@ impl Repeated {
     }
 }
 
-/// A release as somebody reads it who knows its noise alone: as it is where the law of its error does not depend on the counts, else as noise
-/// that was conditioned on the equations and on nothing else.
+/// A release as somebody reads it who knows its noise alone: as it is where the law of its error does not depend on the counts, else as
+/// noise that was conditioned on the equations and on nothing else.
 fn unprocessed(noisy: &Noisy) -> Noisy {
     if noisy.is_pivot() {
         return noisy.clone();

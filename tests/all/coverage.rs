@@ -206,9 +206,21 @@ fn models_are_judged() {
         data += &format!("a{i},4\n");
         areas += &format!("a{i},{},{}\n", 200 + 50 * (i % 5), i % 2);
     }
-    let body = "[data]\ntable = \"areas-data.csv\"\nlevels = [\"area\"]\ncount = \"cases\"\n[model]\nleaves = \"areas.csv\"\noffset = \
-                \"persons\"\nintercept = -4.6\ncoefficients = { exposed = 0.7 }\n[[grid]]\npaid = 0.4\nlaw = \"double-geometric\"\nmethod = \
-                [\"exact\", \"topdown\"]\n";
+    let body = r#"
+[data]
+table = "areas-data.csv"
+levels = ["area"]
+count = "cases"
+[model]
+leaves = "areas.csv"
+offset = "persons"
+intercept = -4.6
+coefficients = { exposed = 0.7 }
+[[grid]]
+paid = 0.4
+law = "double-geometric"
+method = ["exact", "topdown"]
+"#;
     let top = "change = \"added\"\nreplicates = 150";
     let files = [("areas-data.csv", &*data), ("areas.csv", &*areas), ("config.toml", &*config(top, body))];
     let place = Place::new(&files);

@@ -151,8 +151,8 @@ method = "exact"
     assert!(by.contains(&By::Law) && by.contains(&By::Draws));
 }
 
-/// Ratios over 300 releases, with noise drawn here: two leaves below a known total, whose noise has one size and two signs. The interval is then
-/// that of all r with `|a - r b| <= (1 + r) t`, t the quantile of |z|: from `(a - t)/(b + t)` to `(a + t)/(b - t)`.
+/// Ratios over 300 releases, with noise drawn here: two leaves below a known total, whose noise has one size and two signs. The interval is
+/// then that of all r with `|a - r b| <= (1 + r) t`, t the quantile of |z|: from `(a - t)/(b + t)` to `(a + t)/(b - t)`.
 #[test]
 fn ratios_are_inverted() {
     let lambda = 8.0;
@@ -449,7 +449,8 @@ fn priors_by_leaf_and_in_ranges() {
     table("area,x\na,1\n", "no column `zone`");
 }
 
-/// A model from files is that of the core, whose likelihood is compared with all counts there: columns find their leaves, whatever the order of rows.
+/// A model from files is that of the core, whose likelihood is compared with all counts there: columns find their leaves, whatever the
+/// order of rows.
 #[test]
 fn models_of_files_are_those_of_the_core() {
     let areas: Vec<(i64, f64, f64)> =
@@ -625,7 +626,8 @@ fn what_is_refused_names_its_place() {
     );
     let known = "zone,value,variance,known,method\n,7,2,perhaps,l2\na,7,2,false,l2\n";
     assert!(told(known, 0.9).unwrap_err().contains("`known` = `perhaps`, want true or false"));
-    let known = "x,zone,value,variance,known,method\n,,9,2,false,l2\na,,7,2,true,l2\nb,,2,2,false,l2\na,c,5,2,true,l2\na,d,1,2,true,l2\nb,e,2,2,false,l2\n";
+    let known = "x,zone,value,variance,known,method\n,,9,2,false,l2\na,,7,2,true,l2\nb,,2,2,false,l2\na,c,5,2,true,l2\n\
+                 a,d,1,2,true,l2\nb,e,2,2,false,l2\n";
     let message = told(known, 0.9).unwrap_err();
     let want = "line 3: `value` = `7` is known, and the known counts below it add up to 6: want the sum";
     assert!(message.contains(want), "{message}");

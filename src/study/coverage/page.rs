@@ -93,7 +93,7 @@ impl Told<'_> {
         let about = format!(
             "Counts are drawn anew from a model for each of {drawn} releases, which pay the same {loss} ({}). Mean length of an \
              interval of a coefficient that is to hold {} of the time. *: the shortest of its {loss} and coefficient among those that \
-             hold for every coefficient. In brackets: what holds less here, and what it holds.",
+             hold for every coefficient, as far as the releases tell. In brackets: what holds less here, and what it holds.",
             self.measure.name(),
             percent(self.lines[0].row.level),
             loss = self.loss(),
@@ -120,7 +120,8 @@ impl Told<'_> {
         let about = format!(
             "Each method pays the same {loss} ({}) with all of its noise together. Mean length of an interval that is to hold {} of \
              the time, in counts, over the counts of a level and {drawn} releases. *: the shortest of its {loss} and level among those \
-             that hold for every level, size and district. In brackets: what holds less here, and what it holds.",
+             that hold for every level, size and district, as far as {drawn} releases tell. In brackets: what holds less here, and what \
+             it holds.",
             self.measure.name(),
             percent(self.lines[0].row.level),
             loss = self.loss(),
