@@ -27,7 +27,7 @@ type Draws<'py> = (Bound<'py, PyArray2<i64>>, Vec<(String, String)>);
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn inferred(
-    py: Python,
+    py: Python<'_>,
     file: PathBuf,
     levels: Vec<String>,
     queries: Option<PathBuf>,
