@@ -28,8 +28,8 @@ pub struct Score {
 }
 
 impl Release<'_> {
-    /// The logarithm of the marginal likelihood `L(μ, k) = Σ_x Π_leaves p(x_i | μ_i, k) · Π_v w_v(y_v - s_v(x))` with its gradient. Leaves are
-    /// independent, Poisson with the means μ or, with a size, negative binomial (variance `μ + μ²/k`).
+    /// The logarithm of the marginal likelihood `L(μ, k) = Σ_x Π_leaves p(x_i | μ_i, k) · Π_v w_v(y_v - s_v(x))` with its gradient.
+    /// Leaves are independent, Poisson with the means μ or, with a size, negative binomial (variance `μ + μ²/k`).
     ///
     /// Known counts are part of what is released: the likelihood is that of the noisy values together with them. The constant of the
     /// noise is left out; it depends on neither μ nor k.
