@@ -110,7 +110,7 @@ impl Inference {
         let rng = stream(TaskKey { seed, cell: number, replicate: 0, role: Role::Noise });
         let tree = table.hierarchy.clone();
         let small = tree.leaves().len() <= 12 && formulas.iter().all(|law| law.reach() < 80.0);
-        small.then(|| (Self { tree, formulas, rng }, table.counts.clone()))
+        small.then(|| (Self { tree, formulas, rng }, table.counts.to_vec()))
     }
 
     fn noise(&self, v: usize, z: f64) -> f64 {
@@ -197,6 +197,12 @@ impl Inference {
             })
             .collect();
         let posterior = Posterior::on_tree(&tree, &weights, &values, &priors).unwrap();
+        let mut draws = Vec::new();
+        for _ in 0..DRAWS {
+            let mut draw = vec![0i64; tree.nodes()];
+            posterior.draw(&mut self.rng, &mut draw);
+            draws.push(draw);
+        }
         let range = |&leaf: &u32| {
             let (x, v) = (counts[leaf as usize], leaf as usize);
             // What is released elsewhere pulls by as much as it is off.
@@ -218,12 +224,6 @@ impl Inference {
         };
         let weighed = Weighed { tree: &tree, ranges: &ranges, weight: &weight };
         let (laws, mut compared, mut least) = (posterior.laws(), 0, 1.0f64);
-        let mut draws = Vec::new();
-        for _ in 0..DRAWS {
-            let mut draw = vec![0i64; tree.nodes()];
-            posterior.draw(&mut self.rng, &mut draw);
-            draws.push(draw);
-        }
         for v in 0..tree.nodes() {
             let Ok((log, want)) = weighed.law(&self.below(v), PRODUCTS) else { continue };
             compared += 1;
