@@ -32,7 +32,7 @@ const LEFT_OUT: usize = 3;
 /// Steps kept at least, of all chains: fewer would hardly mix.
 const LEAST: usize = 800;
 /// Products of all passes at most: some minutes.
-const WORK: f64 = 4e11;
+const WORK: f64 = 2e10;
 /// How far tables reach, in scales.
 const REACH: f64 = 45.0;
 /// Draws that tell the evidence of a prior.
@@ -58,7 +58,7 @@ pub(super) fn said(
 ) -> Result<(Vec<Said>, usize, Walked)> {
     let posterior = Conditioned::on_tree(tree, weights, &noisy.values, priors)?;
     let kept = drawn::number(targets.len(), wish.level)?;
-    let kept = kept.min(passes(noisy, tree)?).div_ceil(CHAINS);
+    let kept = kept.min(passes(noisy, tree, wish.level)?).div_ceil(CHAINS);
     let left_out = kept.div_ceil(LEFT_OUT);
     let propose = |replicate: u64| -> Result<(Proposal, Vec<f64>)> {
         let mut counts = vec![0i64; tree.nodes()];
@@ -96,7 +96,7 @@ pub(super) fn log_evidence(
     weights: &[Weight],
     priors: &[Prior],
 ) -> Result<f64> {
-    passes(noisy, tree)?;
+    passes(noisy, tree, wish.level)?;
     let posterior = Conditioned::on_tree(tree, weights, &noisy.values, priors)?;
     let log = |replicate: u64| -> Result<f64> {
         let mut counts = vec![0i64; tree.nodes()];
@@ -109,15 +109,16 @@ pub(super) fn log_evidence(
     Ok(posterior.without().log_evidence() + most + libm::log(mean))
 }
 
-/// How many normalisers may be computed. Errors: fewer than chains want.
-fn passes(noisy: &Noisy, tree: &Hierarchy) -> Result<usize> {
+/// How many normalisers may be computed. Errors: fewer than chains, or intervals that hold `level`, want.
+fn passes(noisy: &Noisy, tree: &Hierarchy, level: f64) -> Result<usize> {
+    let least = (LEAST as f64).max(libm::ceil(4.0 / (1.0 - level)));
     let widest = noisy.scales.iter().copied().fold(0.0, f64::max);
     let each = tree.nodes() as f64 * libm::pow(1.0 + REACH * widest, 2.0);
     match WORK / each {
-        passes if passes >= LEAST as f64 => Ok(passes as usize),
+        passes if passes >= least => Ok(passes as usize),
         _ => Err(Error::TooLarge {
             what: "the posterior of a release conditioned on counts >= 0".into(),
-            needed: (LEAST as f64 * each) as u64,
+            needed: (least * each) as u64,
             limit: WORK as u64,
             unit: "products",
         }),

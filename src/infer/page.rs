@@ -3,11 +3,12 @@
 use super::{By, Inferred, Interval, Met, Ratio};
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, counted, grouped, line, thousands};
+use std::collections::HashSet;
 
 /// Nodes of a level that are shown by name at most.
 const SHOWN: usize = 20;
-/// Marks of a level in a figure at most.
-const MARKS: usize = 500;
+/// Places of marks in a figure, beside and above each other: of marks of a level at one place the first is drawn.
+const PLACES: [f64; 2] = [90.0, 45.0];
 
 impl Inferred {
     /// The page: what the file is, each level in one row, the counts of short levels, districts or queries, and a figure.
@@ -231,22 +232,21 @@ impl Inferred {
     /// How sure counts are by their size: half the interval over the estimate.
     fn by_size(&self) -> Figure {
         let noisy = &self.noisy;
-        let series = |(name, mut own): (String, Vec<&Interval>)| {
-            own.retain(|i| i.estimate > 0.0);
-            own.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
-            let step = own.len().div_ceil(MARKS).max(1);
-            let mark = |i: &&Interval| Mark::new(i.estimate, 50.0 * (i.high - i.low) / i.estimate);
-            Series { name, kind: Kind::Dots, marks: own.iter().step_by(step).map(mark).collect() }
-        };
         let levels = (0..noisy.levels()).filter(|&level| noisy.is_table() || noisy.scale(level).is_some());
         let level = |level: usize| (noisy.level_name(level).to_owned(), self.of_level(level).collect());
         let queries: Vec<&Interval> = self.of_queries().collect();
         let queries = (!queries.is_empty()).then(|| (self.queries_word().to_owned(), queries));
         let all: Vec<(String, Vec<&Interval>)> = levels.map(level).chain(queries).collect();
+        let mark = |i: &&Interval| {
+            (i.estimate > 0.0).then(|| Mark::new(i.estimate, 50.0 * (i.high - i.low) / i.estimate))
+        };
+        let marks: Vec<(String, Vec<Mark>)> =
+            all.iter().map(|(name, own)| (name.clone(), own.iter().filter_map(mark).collect())).collect();
+        let (drawn, thinned) = thin(marks);
         let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log, ends: (None, None) };
         let mut notes = Vec::new();
-        if all.iter().any(|(_, own)| own.len() > MARKS) {
-            notes.push(format!("Of more than {MARKS} counts some are drawn, at equal steps of their rank."));
+        if thinned {
+            notes.push("Of counts that would lie on each other one is drawn.".to_owned());
         }
         if all.iter().any(|(_, own)| own.iter().any(|i| i.estimate <= 0.0)) {
             notes.push("Estimates of 0 and below are left out.".to_owned());
@@ -258,7 +258,7 @@ impl Inferred {
                 .into(),
             x: axis("estimate, counts"),
             y: axis("half the interval, % of the estimate"),
-            panels: Panel::only(all.into_iter().map(series)),
+            panels: Panel::only(drawn),
             note: notes.join(" "),
         }
     }
@@ -267,6 +267,28 @@ impl Inferred {
 /// A number of entries in words.
 fn entries(number: usize) -> String {
     if number == 1 { "entry".to_owned() } else { format!("{} entries", thousands(number as f64)) }
+}
+
+/// The marks of each level as a series, of those at one place the first; and whether any is left out.
+fn thin(levels: Vec<(String, Vec<Mark>)>) -> (Vec<Series>, bool) {
+    let before: usize = levels.iter().map(|(_, marks)| marks.len()).sum();
+    let ends = |of: fn(&Mark) -> f64| {
+        let logs = levels.iter().flat_map(|(_, marks)| marks).map(of).filter(|x| *x > 0.0).map(libm::log);
+        logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+    };
+    let (x, y) = (ends(|mark| mark.x), ends(|mark| mark.y));
+    let place = |value: f64, (low, high): (f64, f64), places: f64| {
+        let share = (libm::log(value) - low) / (high - low).max(f64::MIN_POSITIVE);
+        libm::round(share * places) as i64
+    };
+    let series = |(name, mut marks): (String, Vec<Mark>)| {
+        let mut taken = HashSet::new();
+        marks.retain(|mark| taken.insert((place(mark.x, x, PLACES[0]), place(mark.y, y, PLACES[1]))));
+        Series { name, kind: Kind::Dots, marks }
+    };
+    let drawn: Vec<Series> = levels.into_iter().map(series).collect();
+    let after: usize = drawn.iter().map(|series| series.marks.len()).sum();
+    (drawn, after < before)
 }
 
 /// A number of counts in words, with a digit behind the point if it is no integer.
