@@ -58,7 +58,8 @@ pub(super) struct Arguments {
     /// How to print: text, markdown, html or latex; the figures and files of values are in --out
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, model.csv, page.txt, page.md, page.html and a figure)
+    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, model.csv, the page as text, markdown and HTML,
+    /// and a figure)
     #[arg(long)]
     out: Option<PathBuf>,
     /// Write what would be printed to this file, which is replaced

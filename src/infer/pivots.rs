@@ -6,7 +6,7 @@ use super::laws::{BESIDE, Law, PRODUCTS, Width, laws};
 use super::noisy::{Ground, Structure};
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
-use crate::catalogue::{Method, MethodKind, Projection};
+use crate::catalogue::{LawKind, Method, MethodKind, Place, Projection};
 use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
 
@@ -103,17 +103,27 @@ pub(super) fn ground(noisy: &Noisy) -> crate::Result<Ground> {
     }
 }
 
+/// The first method that draws noise of a law under the equations exactly.
+pub(super) fn exact_sampler(law: LawKind, place: Place) -> Option<Method> {
+    let serves = |method: &Method| {
+        method.conditions() && !method.kind().is_chain() && method.serves(law, place).is_ok()
+    };
+    MethodKind::ALL.iter().map(plain).find(serves)
+}
+
+/// A method as it is without options of one's own.
+fn plain(kind: &MethodKind) -> Method {
+    kind.with(|option| option.default())
+}
+
 /// The method whose errors are drawn: that of the file; of values that were projected least squares; of a chain the exact
 /// sampler of its law.
 fn pivot(noisy: &Noisy) -> Result<Method> {
-    let with = |kind: &MethodKind| kind.with(|option| option.default());
-    let all = || MethodKind::ALL.iter().map(with);
     let found = match noisy.method.kind() {
-        kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
-        kind if kind.is_chain() && noisy.is_pivot() => {
-            let exact = |method: &Method| method.conditions() && !method.is_chain();
-            all().find(|method| exact(method) && method.serves(noisy.law, noisy.place()).is_ok())
+        kind if kind.is_free() => {
+            MethodKind::ALL.iter().map(plain).find(|method| method.projection() == Some(Projection::L2))
         }
+        kind if kind.is_chain() && noisy.is_pivot() => exact_sampler(noisy.law, noisy.place()),
         _ => Some(noisy.method),
     };
     found.filter(|method| method.serves(noisy.law, noisy.place()).is_ok()).ok_or_else(|| {

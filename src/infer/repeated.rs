@@ -7,7 +7,7 @@ use super::noisy::{Ground, Structure};
 use super::pivots;
 use super::target::Target;
 use super::{Noisy, Shared, Wish, drawn, posterior, raw};
-use crate::catalogue::{Method, MethodKind, Place};
+use crate::catalogue::Place;
 use crate::failure::Result;
 use crate::invariant::Inequalities;
 use std::path::Path;
@@ -151,12 +151,7 @@ fn unprocessed(noisy: &Noisy) -> Noisy {
     if let Structure::Table(entries) = &mut free.structure {
         entries.inequalities = Inequalities::default();
     }
-    let with = |kind: &MethodKind| kind.with(|option| option.default());
-    let is_exact = |method: &Method| {
-        let kind = method.kind();
-        method.conditions() && !kind.is_chain() && method.serves(noisy.law, unconditioned(noisy)).is_ok()
-    };
-    if let Some(exact) = MethodKind::ALL.iter().map(with).find(is_exact) {
+    if let Some(exact) = pivots::exact_sampler(noisy.law, unconditioned(noisy)) {
         free.method = exact;
     }
     free

@@ -5,8 +5,8 @@ use super::interval::Said;
 use super::noisy::Ground;
 use super::posterior::Believed;
 use super::target::Target;
-use super::{Noisy, Shared, Wish, drawn};
-use crate::catalogue::{MethodKind, Place};
+use super::{Noisy, Shared, Wish, drawn, pivots};
+use crate::catalogue::Place;
 use crate::failure::{Failure, Result};
 use crate::invariant::Inequalities;
 
@@ -61,11 +61,11 @@ pub(super) fn said(
             return Err(Failure::data(&noisy.path, message));
         }
     };
-    let exact = MethodKind::EXACT.with(|option| option.default());
     let place = Place::Table { inequalities: !ground.inequalities.is_empty() };
-    if let Err(why) = exact.serves(noisy.law, place) {
-        return Err(Failure::data(&noisy.path, format!("--prior: {why}")));
-    }
+    let exact = pivots::exact_sampler(noisy.law, place).ok_or_else(|| {
+        let message = format!("--prior: no exact sampler serves {} noise on this table", noisy.law.name());
+        Failure::data(&noisy.path, message)
+    })?;
     let draws = drawn::number(targets.len(), wish.level).map_err(refused)?;
     let errors = drawn::errors(noisy, (exact, &ground), targets, (draws, wish.seed)).map_err(refused)?;
     let known = entries.known.len();

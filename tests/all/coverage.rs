@@ -217,7 +217,7 @@ offset = "persons"
 intercept = -4.6
 coefficients = { exposed = 0.7 }
 [[grid]]
-paid = 0.4
+paid = 1.0
 law = "double-geometric"
 method = ["exact", "topdown"]
 "#;

@@ -361,7 +361,7 @@ fn posteriors_of_tables_are_enumerated() {
         assert!(message.contains(want), "{message}");
     };
     refused(noisy, "poisson", "want flat or nonnegative");
-    refused(&noisy.replace("a,x,2", "a,x,-2"), "nonnegative", "an entry was released below 0");
+    refused(&noisy.replace("a,x,2", "a,x,-1"), "nonnegative", "an entry was released below 0");
     refused(&noisy.replace("exact", "l2"), "flat", "no posterior of a table released by l2");
     refused(&noisy.replace("double-geometric", "gaussian"), "flat", "want integer noise conditioned");
 }

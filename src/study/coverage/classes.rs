@@ -1,7 +1,6 @@
 //! Classes of counts that are told together: those of a level, leaves of one size, a district.
 
 use super::config::CoveragePart;
-use super::model;
 use crate::failure::Result;
 use crate::grid::Plan;
 use crate::input::Subject;
@@ -96,7 +95,7 @@ pub(super) fn write(plan: &Plan, folder: &RunFolder) -> Result<()> {
             counts: 0,
             total: 0,
         };
-        return (1..).zip(model::names(model)).map(row).try_for_each(|row| file.push(&row));
+        return (1..).zip(model.names()).map(row).try_for_each(|row| file.push(&row));
     }
     for (place, class) in of(plan).iter().enumerate() {
         let level = class.of.map(|(level, _)| level);

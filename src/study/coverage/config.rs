@@ -89,6 +89,13 @@ impl ModelSpec {
         if self.size.is_some() { Counts::NegativeBinomial } else { Counts::Poisson }
     }
 
+    /// The names of the coefficients, in the order of a fit.
+    pub(super) fn names(&self) -> Vec<String> {
+        let columns = self.coefficients.iter().map(|(name, _)| name.clone());
+        let size = self.size.map(|_| "size".to_owned());
+        std::iter::once("intercept".to_owned()).chain(columns).chain(size).collect()
+    }
+
     /// Errors: a size that is not > 0, coefficients that are no numbers.
     fn of(wire: &WireModel, checker: &Checker, folder: &Path) -> Result<Self> {
         let size =

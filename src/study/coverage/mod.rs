@@ -10,6 +10,7 @@ mod judged;
 mod model;
 mod page;
 mod tables;
+mod template;
 
 pub use classes::ClassRow;
 pub use tables::CoverageRow;
@@ -129,7 +130,7 @@ impl Kind for Coverage {
         }
         if let Some(file) = &part.file {
             let template =
-                judged::template(&plan, &plan.cells[0]).map_err(|e| Failure::Usage(e.to_string()))?;
+                template::template(&plan, &plan.cells[0]).map_err(|e| Failure::Usage(e.to_string()))?;
             part.districts = infer::named(file, &template)?;
             plan.config.part = Arc::new(part.clone());
         }
@@ -144,7 +145,7 @@ impl Kind for Coverage {
         let releases = release::prepare(plan, cell)?;
         let judging = match &CoveragePart::of(&plan.config).model {
             None => Judging::Counts(Judged::new(plan, cell)?),
-            Some(spec) => Judging::Model(Modelled::new(plan, cell, spec).map_err(judged::failed)?),
+            Some(spec) => Judging::Model(Modelled::new(plan, cell, spec).map_err(template::failed)?),
         };
         Ok(Box::new(Ready { plan, cell, releases, judging }))
     }

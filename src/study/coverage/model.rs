@@ -1,7 +1,7 @@
 //! What releases of counts say that follow a model: its coefficients, by the exact likelihood and by who takes releases for counts.
 
 use super::config::{CoveragePart, ModelSpec};
-use super::judged::{failed, template};
+use super::template::{failed, template};
 use super::{CoveredRow, Reading};
 use crate::failure::Failure;
 use crate::grid::{Cell, Plan};
@@ -33,13 +33,6 @@ pub(super) struct Modelled {
     means: Vec<f64>,
     /// The coefficients by which counts are drawn, in the order of a fit.
     truth: Vec<f64>,
-}
-
-/// The names of a model's coefficients: what a class is of.
-pub(super) fn names(spec: &ModelSpec) -> Vec<String> {
-    let columns = spec.coefficients.iter().map(|(name, _)| name.clone());
-    let size = spec.size.map(|_| "size".to_owned());
-    std::iter::once("intercept".to_owned()).chain(columns).chain(size).collect()
 }
 
 impl Modelled {
@@ -81,8 +74,7 @@ impl Modelled {
         })
     }
 
-    /// The rows of a replicate: counts, their release, and what two readers say of the coefficients. Errors: the method; a model
-    /// without a maximum, or a coefficient whose interval has no end.
+    /// The rows of a replicate: counts, their release, and what two readers say of the coefficients. Errors: the method.
     pub(super) fn rows(&self, replicate: u64) -> Result<Vec<CoveredRow>> {
         // The same counts for all cells of a seed.
         let key = TaskKey { seed: self.seed, cell: COUNTS, replicate, role: Role::Noise };
@@ -96,41 +88,35 @@ impl Modelled {
         let values = infer::release(&self.noisy, counts, seed).map_err(failed)?;
         let released = Noisy { values, ..self.noisy.clone() };
         let (exact, naive) = infer::fits(&released, self.spec.counts(), &self.covariates, self.level)?;
-        let (exact, naive) = (exact.transpose()?, naive?);
-        let fits = [(Reading::Likelihood, exact), (Reading::AsCounts, Some(naive))];
-        let of = |(intervals, fit): (Reading, Option<Fit>)| {
-            let fit = fit.into_iter().flat_map(|fit| fit.coefficients);
-            let row = move |(class, (own, truth)): (u32, (Coefficient, f64))| {
-                self.row(replicate, intervals, class, (own, truth))
-            };
-            (1..).zip(fit.zip(self.truth.iter().copied())).map(row).collect::<Result<Vec<_>>>()
-        };
-        Ok(fits.into_iter().map(of).collect::<Result<Vec<_>>>()?.concat())
+        let mut rows = Vec::new();
+        for (intervals, fit) in [(Reading::Likelihood, exact), (Reading::AsCounts, Some(naive))] {
+            match fit {
+                Some(Ok(fit)) => rows.extend(self.of_fit(replicate, intervals, fit).into_iter().flatten()),
+                // Without a maximum there is no interval: the release is not among those of which it is told.
+                None | Some(Err(Error::Model(_))) => {}
+                Some(Err(other)) => return Err(other),
+            }
+        }
+        Ok(rows)
     }
 
-    fn row(
-        &self,
-        replicate: u64,
-        intervals: Reading,
-        class: u32,
-        (own, truth): (Coefficient, f64),
-    ) -> Result<CoveredRow> {
-        let (length, error) = (own.high - own.low, own.estimate - truth);
-        if !length.is_finite() {
-            let message = format!("replicate {replicate}: the interval of `{}` has no end", own.name);
-            return Err(Error::Model(message));
-        }
-        Ok(CoveredRow {
-            cell: self.cell,
-            replicate,
-            intervals,
-            class,
-            covered: f64::from(u8::from(own.low <= truth && truth <= own.high)),
-            length,
-            bias: error,
-            squared: error * error,
-            variance: own.standard_error * own.standard_error,
-        })
+    /// The rows of a fit; `None` where an interval has no end.
+    fn of_fit(&self, replicate: u64, intervals: Reading, fit: Fit) -> Option<Vec<CoveredRow>> {
+        let row = |(class, (own, &truth)): (u32, (Coefficient, &f64))| {
+            let (length, error) = (own.high - own.low, own.estimate - truth);
+            length.is_finite().then(|| CoveredRow {
+                cell: self.cell,
+                replicate,
+                intervals,
+                class,
+                covered: f64::from(u8::from(own.low <= truth && truth <= own.high)),
+                length,
+                bias: error,
+                squared: error * error,
+                variance: own.standard_error * own.standard_error,
+            })
+        };
+        (1..).zip(fit.coefficients.into_iter().zip(&self.truth)).map(row).collect()
     }
 }
 

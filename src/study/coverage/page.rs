@@ -105,7 +105,7 @@ impl Told<'_> {
         Page::main(title)
             .text(about)
             .table(self.shortest(&all))
-            .list(self.answers(&all).into_iter().chain(self.failures()).collect())
+            .list(self.answers(&all).into_iter().chain(self.failures()).chain(self.without()).collect())
             .text(
                 "likelihood: profile intervals by the exact likelihood of the release, with the counts summed out. as counts: the same \
                  of who takes the released leaves for the counts, those below 0 for 0.",
@@ -277,6 +277,26 @@ impl Told<'_> {
         };
         let failing = self.lines.iter().filter(|line| !line.holds());
         grouped(failing, |line| line.key()).into_iter().map(words).collect()
+    }
+
+    /// Releases of which a reading says nothing, in sentences.
+    fn without(&self) -> Vec<String> {
+        let lacks = |line: &&Line| line.row.replicates < line.cell.replicates;
+        let words = |same: Vec<&Line>| {
+            let (lines, first) = (same.len() as f64, same[0]);
+            let share =
+                same.iter().map(|line| line.row.replicates as f64 / line.cell.replicates as f64).sum::<f64>();
+            let paid = first.paid;
+            let (loss, rest) = (self.loss(), percent(1.0 - share / lines));
+            let name = self.name(first);
+            format!(
+                "{name} has no maximum, or an interval without an end, in {rest} of the releases ({loss} {paid}): they are left out."
+            )
+        };
+        grouped(self.lines.iter().filter(lacks), |line| (line.key(), line.paid.to_bits()))
+            .into_iter()
+            .map(words)
+            .collect()
     }
 
     /// Shares, lengths and biases of some classes.
