@@ -217,7 +217,7 @@ offset = "persons"
 intercept = -4.6
 coefficients = { exposed = 0.7 }
 [[grid]]
-paid = 1.0
+paid = 0.7
 law = "double-geometric"
 method = ["exact", "topdown"]
 "#;

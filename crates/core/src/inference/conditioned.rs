@@ -163,8 +163,8 @@ impl<'a> Conditioned<'a> {
 /// Where it did not happen, let `r(c)` be the chance that a chain at a place with the normaliser c does not move. Beside the chain
 /// let another run through the same proposals that had the posterior's law from the beginning. While they differ, the one with the
 /// smaller c stays the one with the smaller c until it moves, and then both move. So the distance to the posterior after n steps (total
-/// variation) is at most `E[r(min(c(x), c(Y)))^n]`, with x where the chain began and Y from the posterior. That is estimated from the proposals, as is r:
-/// no bound, since a place with a very small c may be among none of them.
+/// variation) is at most `E[r(min(c(x), c(Y)))^n]`, with x where the chain began and Y from the posterior. That is estimated from the
+/// proposals, as is r: no bound, since a place with a very small c may be among none of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chains {
     /// By chain, after each step that is kept: the place of the proposal where it is, among all.
