@@ -29,7 +29,7 @@ def areas(tmp_path, monkeypatch):
 def release(tmp_path, tree):
     grid = [{"epsilon": 0.5, "law": "double-geometric", "method": "exact"}]
     run = congenial.run({**tree, "grid": grid, "keep-draws": True}, tmp_path / "run", progress=False)
-    return run.folder / "cells" / run.cells[0]["cell"] / "release.parquet"
+    return run.folder / "cells" / run.cells["cell"][0] / "release.parquet"
 
 
 def test_intervals_of_a_release(release, tmp_path):
