@@ -6,7 +6,7 @@ use super::laws::{Law, laws};
 use super::noisy::{Ground, Structure};
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
-use crate::catalogue::{Method, MethodKind, Projection};
+use crate::catalogue::{LawKind, Method, MethodKind, Place, Projection};
 use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
 
@@ -85,6 +85,12 @@ fn ground(noisy: &Noisy) -> crate::Result<Ground> {
     }
 }
 
+/// The sampler of noise given what is kept, at once; `None` where there is none.
+pub(super) fn exact(law: LawKind, place: Place) -> Option<Method> {
+    let mut all = MethodKind::ALL.iter().map(|kind| kind.with(|option| option.default()));
+    all.find(|method| method.conditions() && !method.is_chain() && method.serves(law, place).is_ok())
+}
+
 /// The method whose errors are drawn: that of the file; of values that were projected least squares; of a chain the exact
 /// sampler of its law.
 fn pivot(noisy: &Noisy) -> Result<Method> {
@@ -92,10 +98,7 @@ fn pivot(noisy: &Noisy) -> Result<Method> {
     let all = || MethodKind::ALL.iter().map(with);
     let found = match noisy.method.kind() {
         kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
-        kind if kind.is_chain() && noisy.is_pivot() => {
-            let exact = |method: &Method| method.conditions() && !method.is_chain();
-            all().find(|method| exact(method) && method.serves(noisy.law, noisy.place()).is_ok())
-        }
+        kind if kind.is_chain() && noisy.is_pivot() => exact(noisy.law, noisy.place()),
         _ => Some(noisy.method),
     };
     found.filter(|method| method.serves(noisy.law, noisy.place()).is_ok()).ok_or_else(|| {

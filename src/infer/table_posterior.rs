@@ -3,10 +3,11 @@
 use super::entries::Entries;
 use super::interval::Said;
 use super::noisy::Ground;
+use super::pivots::exact;
 use super::posterior::Shared;
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
-use crate::catalogue::{MethodKind, Place};
+use crate::catalogue::Place;
 use crate::failure::{Failure, Result};
 use crate::invariant::Inequalities;
 
@@ -54,11 +55,14 @@ pub(super) fn said(
             return Err(Failure::data(&noisy.path, message));
         }
     };
-    let exact = MethodKind::EXACT.with(|option| option.default());
     let place = Place::Table { inequalities: !ground.inequalities.is_empty() };
-    if let Err(why) = exact.serves(noisy.law, place) {
-        return Err(Failure::data(&noisy.path, format!("--prior: {why}")));
-    }
+    let Some(exact) = exact(noisy.law, place) else {
+        let message = format!(
+            "--prior: no exact sampler of {} noise on counts >= 0, want --prior flat",
+            noisy.law.name()
+        );
+        return Err(Failure::data(&noisy.path, message));
+    };
     let draws = drawn::number(targets.len(), wish.level).map_err(refused)?;
     let errors = drawn::errors(noisy, (exact, &ground), targets, (draws, wish.seed)).map_err(refused)?;
     let known = entries.known.len();
