@@ -63,7 +63,10 @@ pub(super) fn said(
     };
     let place = Place::Table { inequalities: !ground.inequalities.is_empty() };
     let exact = pivots::exact_sampler(noisy.law, place).ok_or_else(|| {
-        let message = format!("--prior: no exact sampler serves {} noise on this table", noisy.law.name());
+        let message = format!(
+            "--prior: no exact sampler of {} noise on counts >= 0, want --prior flat",
+            noisy.law.name()
+        );
         Failure::data(&noisy.path, message)
     })?;
     let draws = drawn::number(targets.len(), wish.level).map_err(refused)?;

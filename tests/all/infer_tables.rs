@@ -361,7 +361,9 @@ fn posteriors_of_tables_are_enumerated() {
         assert!(message.contains(want), "{message}");
     };
     refused(noisy, "poisson", "want flat or nonnegative");
-    refused(&noisy.replace("a,x,2", "a,x,-1"), "nonnegative", "an entry was released below 0");
+    let below =
+        noisy.replace("x,2", "x,-1").replace("y,9", "y,12").replace("x,1", "x,4").replace("y,4", "y,1");
+    refused(&below, "nonnegative", "an entry was released below 0");
     refused(&noisy.replace("exact", "l2"), "flat", "no posterior of a table released by l2");
     refused(&noisy.replace("double-geometric", "gaussian"), "flat", "want integer noise conditioned");
 }
@@ -424,6 +426,47 @@ fn rows_come_in_any_order() {
     let page = one.page().to_text(80);
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
     assert!(page.contains("The 6 entries") && page.contains("2 queries of"), "{page}");
+}
+
+/// What a run writes is read back, whatever its invariant: sets, which free noise states as a matrix, and columns with names of ours.
+#[test]
+fn files_of_runs_are_read() {
+    let rows = [("a", "x", 40), ("a", "y", 7), ("b", "x", 3), ("b", "y", 90), ("c", "x", 12)];
+    let table: String = rows.iter().map(|(scale, part, x)| format!("{scale},{part},{x}\n")).collect();
+    for (invariant, levels) in [
+        ("kind = \"subsets\"\nsets = [[1, 2, 3], [3, 4]]", 2),
+        ("kind = \"partition\"\nby = [\"scale\"]", 2),
+        ("kind = \"total\"", 3),
+    ] {
+        let config = format!(
+            "name = \"noisy\"\nseed = 5\nreplicates = 2\nkeep-draws = true\n[data]\ntable = \"t.csv\"\n\
+             count = \"count\"\n[[invariant]]\n{invariant}\n[[grid]]\nepsilon = 0.2\nlaw = \"double-geometric\"\n\
+             method = [\"exact\", \"unconstrained\", \"line-gibbs\"]\n"
+        );
+        let place = Place::new(&[("t.csv", &format!("scale,part,count\n{table}")), ("config.toml", &config)]);
+        place.prints(&["run", "config.toml", "--out", "out"]);
+        let run = Run::open(&place.path("out")).unwrap();
+        for cell in run.all::<CellRow>().unwrap() {
+            let file = run.folder.join(format!("cells/{}/release.parquet", cell.cell));
+            let inferred = infer(&wish(&file, None)).unwrap_or_else(|e| panic!("{invariant}: {e}"));
+            assert_eq!(inferred.noisy.columns, ["data.scale", "part"]);
+            assert_eq!(inferred.projected, cell.method_plain() == "unconstrained");
+            assert_eq!(inferred.is_guaranteed, !cell.method.is_chain());
+            assert!(inferred.noisy.levels() >= levels, "{invariant}");
+            // What is fixed is met, whatever was done.
+            let sum = |own: &[usize]| -> f64 {
+                own.iter().map(|&i| of(&inferred, &[rows[i].0, rows[i].1]).estimate).sum()
+            };
+            let fixed: &[(&[usize], f64)] = match invariant.contains("subsets") {
+                true => &[(&[0, 1, 2], 50.0), (&[2, 3], 93.0)],
+                false if invariant.contains("total") => &[(&[0, 1, 2, 3, 4], 152.0)],
+                false => &[(&[0, 1], 47.0), (&[2, 3], 93.0), (&[4], 12.0)],
+            };
+            for (own, want) in fixed {
+                assert!((sum(own) - want).abs() < 1e-9, "{invariant} {own:?}");
+            }
+        }
+    }
 }
 
 #[test]
