@@ -168,6 +168,9 @@ impl Entries {
     }
 }
 
+/// Rows of sums that are known, by their keys: the row and its value, and whether an equation took it.
+type KnownSums<'a> = HashMap<Vec<&'a str>, (usize, f64, bool)>;
+
 /// What fixes a value: a row of the file with `known`, or a block of the invariants.
 struct Fixed<'a> {
     file: &'a File<'a>,
@@ -176,7 +179,7 @@ struct Fixed<'a> {
     /// By the name of a column of keys, its place among them.
     places: HashMap<&'a str, usize>,
     /// Rows of sums that are known, by their keys: the row and its value, and whether an equation took it.
-    sums: HashMap<Vec<&'a str>, (usize, f64, bool)>,
+    sums: KnownSums<'a>,
     /// What is fixed, as far as it is given, in words with its row.
     equations: Vec<(Row, Option<f64>, usize, String)>,
 }
@@ -306,7 +309,7 @@ impl<'a> File<'a> {
     }
 
     /// Rows whose keys are not all there: sums, which must be known. By their keys, row and value. Refused: one that is not; two.
-    fn sums(&self, rows: &[usize]) -> Result<HashMap<Vec<&'a str>, (usize, f64, bool)>> {
+    fn sums(&self, rows: &[usize]) -> Result<KnownSums<'a>> {
         let table = self.table;
         let (values, _) = self.values(rows)?;
         let known = self.known(rows, &values)?;

@@ -53,11 +53,11 @@ fn query<'a>(inferred: &'a Inferred, name: &str) -> &'a Interval {
 
 /// All noise of a table of 2 x 3 that keeps both margins, up to a size, with its chance under `exp(-|z|/lambda)` by entry.
 fn noise_of_margins(lambda: f64) -> Vec<([i64; 6], f64)> {
-    let reach = 40;
+    let reach = 40i64;
     let mut all = Vec::new();
     for a in -reach..=reach {
         for b in -reach..=reach {
-            let size: i64 = 2 * (a + b + 0i64).abs() + 2 * (a.abs() + b.abs());
+            let size = 2 * (a + b).abs() + 2 * (a.abs() + b.abs());
             all.push(([a, b, -a - b, -a, -b, a + b], (-size as f64 / lambda).exp()));
         }
     }
@@ -218,7 +218,7 @@ fn intervals_of_tables_hold_what_they_say() {
         errors.iter_mut().for_each(|z| (z[6], z[7]) = (z[0] + z[5], z[3] - z[0]));
         // Five standard errors of a share of 0.8.
         let slack = 5.0 * (0.16 / REPLICATES as f64).sqrt();
-        let mut together = vec![0; 2];
+        let mut together = [0; 2];
         for (place, interval) in inferred.intervals.iter().enumerate() {
             let inside = |z: &&[f64; 8]| z[place].abs() <= interval.half + 1e-9;
             let held = errors.iter().filter(inside).count() as f64 / REPLICATES as f64;

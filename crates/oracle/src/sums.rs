@@ -56,7 +56,7 @@ impl Weighed<'_> {
         }
         table.iter_mut().for_each(|(sums, p)| *p *= (self.weight)(v, sums.0));
         let mass: f64 = table.values().sum();
-        if !(mass > 0.0) {
+        if mass.is_nan() || mass <= 0.0 {
             return Err("nothing is left, or too little for its digits".into());
         }
         *log += libm::log(mass);

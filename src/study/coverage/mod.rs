@@ -1,7 +1,7 @@
 //! Coverage: what intervals from releases hold that pay the same for the same change, how long they are, and how far off the values
 //! that they stand around.
 //!
-//! Which release is worth most to somebody who infers from it? Budgets are losses ([`crate::study::equal`]); releases are those of
+//! Which release is worth most to somebody who infers from it? Budgets are losses (`equal`); releases are those of
 //! [`crate::study::release`]; intervals those of [`crate::infer`] (`judged`).
 
 mod classes;

@@ -1,7 +1,7 @@
 //! The frontier: errors of releases that pay the same for the same change, and where the better method changes.
 //!
 //! An epsilon of the noise is not what a release pays: conditioning on inequalities pays more than post-processing with
-//! the same noise, and on a tree the levels add up. Here budgets are losses ([`crate::study::equal`]); the releases and their tables
+//! the same noise, and on a tree the levels add up. Here budgets are losses (`equal`); the releases and their tables
 //! are those of [`crate::study::release`].
 
 mod answer;

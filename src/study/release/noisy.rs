@@ -100,7 +100,8 @@ fn sums<'a>(
     names: &[&str],
     specs: &[&'a InvariantSpec],
 ) -> Vec<(Vec<&'a str>, i64)> {
-    let (mut places, mut all): (HashMap<Vec<&str>, usize>, Vec<(Vec<&str>, i64)>) = Default::default();
+    let mut places: HashMap<Vec<&str>, usize> = HashMap::new();
+    let mut all: Vec<(Vec<&str>, i64)> = Vec::new();
     for columns in specs.iter().filter_map(|spec| spec.sums()).flatten() {
         let first = all.len();
         for (entry, count) in table.counts.iter().enumerate() {
