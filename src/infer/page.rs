@@ -208,15 +208,24 @@ impl Inferred {
         if self.ratios.is_empty() {
             return Page::default();
         }
-        let short = |x: f64| if x.is_finite() { format!("{x:.6}") } else { "no end".to_owned() };
+        let short = |x: f64| match x {
+            x if x.is_nan() => "none".to_owned(),
+            x if x.is_infinite() => "no end".to_owned(),
+            x => format!("{x:.6}"),
+        };
         let row = |ratio: &Ratio| {
             vec![line(&ratio.name).to_string(), short(ratio.estimate), short(ratio.low), short(ratio.high)]
         };
-        Page::main("Ratios").table(Table::new(
-            1,
-            ["ratio", "estimate", "low", "high"],
-            self.ratios.iter().map(row).collect(),
-        ))
+        let empty: Vec<&str> = self.ratios.iter().filter(|ratio| ratio.is_empty).map(|ratio| &*ratio.name).collect();
+        let words = match empty.is_empty() {
+            true => String::new(),
+            false => format!(
+                "No ratio >= 0 goes with what was released of {}: counts far below 0. At this level that happens by chance.",
+                line(&empty.join(", "))
+            ),
+        };
+        let rows = self.ratios.iter().map(row).collect();
+        Page::main("Ratios").table(Table::new(1, ["ratio", "estimate", "low", "high"], rows)).text(words)
     }
 
     fn table<'a>(&self, what: &str, intervals: impl Iterator<Item = (String, &'a Interval)>) -> Table {

@@ -5,21 +5,27 @@ use super::target::Target;
 use super::{Noisy, Wish};
 use crate::failure::{Failure, Result};
 use std::collections::HashMap;
+use std::f64::consts::FRAC_PI_2;
 
 /// What is said of the ratio of two districts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
     /// The names of both, with `/` between.
     pub name: String,
-    /// The ratio of the estimates.
+    /// The ratio of the estimates, those below 0 taken as 0; of 0 and 0 not a number.
     pub estimate: f64,
     /// Where the interval begins.
     pub low: f64,
     /// Where it ends; infinite where the lower district may be 0.
     pub high: f64,
+    /// Whether no ratio >= 0 goes with the release: counts below 0 were released of one district or both. The ends are then those of the
+    /// estimate, or 0 and infinity where both are below 0.
+    pub is_empty: bool,
 }
 
-/// Halvings of where an interval ends.
+/// Angles, from a ratio of 0 to one of infinity, at which an interval is looked for.
+const ANGLES: usize = 128;
+/// Halvings of where it ends.
 const STEPS: usize = 60;
 
 /// The intervals of ratios: all r at which `y_Q - r y_R` is no farther from 0 than `z_Q - r z_R` is with the level's chance,
@@ -59,12 +65,32 @@ pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target])
 }
 
 fn interval(name: &str, (above, below): (f64, f64), errors: &[Vec<f64>], level: f64) -> Ratio {
-    let holds = |r: f64| {
-        let all: Vec<f64> = errors[0].iter().zip(&errors[1]).map(|(a, b)| a - r * b).collect();
-        (above - r * below).abs() <= upper(&all, level, f64::abs)
+    // By the angle, tan r: an end at infinity is one like the others.
+    let holds = |angle: f64| {
+        let (sin, cos) = libm::sincos(angle);
+        let all: Vec<f64> = errors[0].iter().zip(&errors[1]).map(|(a, b)| cos * a - sin * b).collect();
+        (cos * above - sin * below).abs() <= upper(&all, level, f64::abs) * (1.0 + 1e-12)
+    };
+    let ratio = |angle: f64| match angle {
+        0.0 => 0.0,
+        FRAC_PI_2 => f64::INFINITY,
+        angle => libm::tan(angle),
     };
     // Counts are >= 0.
-    let estimate = if below > 0.0 { (above / below).max(0.0) } else { f64::INFINITY };
+    let centre = libm::atan2(above.max(0.0), below.max(0.0));
+    let estimate = match (above > 0.0, below > 0.0) {
+        (_, true) => above.max(0.0) / below,
+        (true, false) => f64::INFINITY,
+        (false, false) => f64::NAN,
+    };
+    let mut angles: Vec<f64> = (0..=ANGLES).map(|i| i as f64 * (FRAC_PI_2 / ANGLES as f64)).collect();
+    angles.push(centre);
+    angles.sort_by(f64::total_cmp);
+    let inside: Vec<usize> = (0..angles.len()).filter(|&i| holds(angles[i])).collect();
+    let (Some(&first), Some(&last)) = (inside.first(), inside.last()) else {
+        let end = if estimate.is_nan() { (0.0, f64::INFINITY) } else { (estimate, estimate) };
+        return Ratio { name: name.to_owned(), estimate, low: end.0, high: end.1, is_empty: true };
+    };
     let between = |mut inside: f64, mut outside: f64| {
         for _ in 0..STEPS {
             let middle = 0.5 * (inside + outside);
@@ -72,19 +98,10 @@ fn interval(name: &str, (above, below): (f64, f64), errors: &[Vec<f64>], level: 
         }
         outside
     };
-    let inside = if estimate.is_finite() { estimate } else { f64::MAX.sqrt() };
-    let low = if holds(0.0) { 0.0 } else { between(inside, 0.0) };
-    // Without an end where the lower district is as far from 0 as its noise, or less.
-    let all = errors[1].clone();
-    let high = match below <= upper(&all, level, f64::abs) {
-        true => f64::INFINITY,
-        false => {
-            let mut far = inside.max(1e-9);
-            while holds(far) && far < 1e300 {
-                far *= 2.0;
-            }
-            between(inside, far)
-        }
+    let end = |inside: usize, outside: Option<usize>| {
+        ratio(outside.map_or(angles[inside], |outside| between(angles[inside], angles[outside])))
     };
-    Ratio { name: name.to_owned(), estimate, low, high }
+    let (low, high) =
+        (end(first, first.checked_sub(1)), end(last, Some(last + 1).filter(|&next| next < angles.len())));
+    Ratio { name: name.to_owned(), estimate, low, high, is_empty: false }
 }

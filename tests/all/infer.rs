@@ -188,6 +188,15 @@ fn ratios_are_inverted() {
     let open = of(300, 2, 0.9);
     assert!(open.high == f64::INFINITY && open.low > 0.0, "{open:?}");
     assert_eq!(of(1, 300, 0.9).low, 0.0);
+    // Released far below 0: no ratio >= 0 goes with it, and what is said has ends that can be.
+    let ends = |ratio: &Ratio| (ratio.low, ratio.high, ratio.is_empty);
+    let (above, below, both) = (of(-300, 500, 0.9), of(300, -500, 0.9), of(-300, -500, 0.9));
+    assert_eq!((above.estimate, ends(&above)), (0.0, (0.0, 0.0, true)));
+    assert_eq!((below.estimate, ends(&below)), (f64::INFINITY, (f64::INFINITY, f64::INFINITY, true)));
+    assert!(both.estimate.is_nan() && ends(&both) == (0.0, f64::INFINITY, true), "{both:?}");
+    // A little below 0 it holds what is possible.
+    let little = of(-1, 300, 0.9);
+    assert!(little.low == 0.0 && little.high > 0.0 && !little.is_empty, "{little:?}");
 }
 
 /// Values that do not add up are those of least squares: root and two leaves of equal variance, by hand.
