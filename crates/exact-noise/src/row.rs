@@ -87,13 +87,13 @@ impl Row {
         let slack = &a.slack * (b.at(0) + &b.slack) + a.at(0) * &b.slack;
         let spare = &a.slack * (&b.mass + &b.spare) + a.at(0) * &b.spare;
         let reach = a.reach.min(b.reach);
-        let entries = (0..=reach).map(|t| Ok(a.at(t) * b.at(t)));
+        let entries = (0..=reach).map(|t| a.at(t) * b.at(t));
         Self::rounded(entries, slack, spare, reach, bits, limit)
     }
 
     /// Cut to `bits` bits: entries lose less than a unit each, which is added to what they may miss.
     fn rounded(
-        entries: impl Iterator<Item = Result<UBig>>,
+        entries: impl Iterator<Item = UBig>,
         slack: UBig,
         spare: UBig,
         reach: i64,
@@ -103,7 +103,6 @@ impl Row {
         let mut half = Vec::new();
         let mut fewer = None;
         for entry in entries {
-            let entry = entry?;
             let fewer = *fewer.get_or_insert(entry.bit_len().saturating_sub(bits));
             let entry = entry >> fewer;
             // Entries fall: all others are 0, too.
@@ -135,13 +134,17 @@ impl Row {
         Ok(Self { entries, reach, mass, slack, spare })
     }
 
-    fn at(&self, t: i64) -> UBig {
-        let place = self.reach.checked_add(t).and_then(|place| usize::try_from(place).ok());
-        let entry = place.and_then(|place| match &self.entries {
+    /// An entry by its place in the list.
+    fn entry(&self, place: usize) -> Option<UBig> {
+        match &self.entries {
             Entries::Short(entries) => entries.get(place).copied().map(UBig::from),
             Entries::Long(entries) => entries.get(place).cloned(),
-        });
-        entry.unwrap_or_default()
+        }
+    }
+
+    fn at(&self, t: i64) -> UBig {
+        let place = self.reach.checked_add(t).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.entry(place)).unwrap_or_default()
     }
 
     /// At most what a sum of products misses, over any of them: `c1 c2 - low1 low2 = e1 c2 + low1 e2`.
@@ -157,50 +160,35 @@ impl Row {
         Some((s, usize::try_from(places.0).ok()?, usize::try_from(places.1).ok()?))
     }
 
+    /// `low1(s) low2(t - s)` from the first `s` on, with the places of both.
+    fn products(&self, other: &Self, i: usize, j: usize) -> impl Iterator<Item = UBig> {
+        (i..).zip(j..).map_while(|(i, j)| Some(self.entry(i)? * other.entry(j)?))
+    }
+
     /// `Σ low1(s) low2(t - s)`.
-    fn sum_at(&self, other: &Self, t: i64) -> Result<UBig> {
-        let Some((_, i, j)) = self.overlap(other, t) else { return Ok(UBig::ZERO) };
+    fn sum_at(&self, other: &Self, t: i64) -> UBig {
+        let Some((_, i, j)) = self.overlap(other, t) else { return UBig::ZERO };
         match (&self.entries, &other.entries) {
             (Entries::Short(a), Entries::Short(b)) => {
-                Ok(dot(a.get(i..).unwrap_or_default(), b.get(j..).unwrap_or_default()))
+                dot(a.get(i..).unwrap_or_default(), b.get(j..).unwrap_or_default())
             }
-            (Entries::Long(a), Entries::Long(b)) => {
-                Ok(a.iter().skip(i).zip(b.iter().skip(j)).map(|(a, b)| a * b).sum())
-            }
-            _ => Err(Error::Bug("rows of different precision")),
+            _ => self.products(other, i, j).sum(),
         }
     }
 
     /// Of a sum `t` of two, the weights of the first, `a(s) b(t - s)`.
     pub(crate) fn split(&self, other: &Self, t: i64) -> Weights {
-        let (first, i, j) = self.overlap(other, t).unwrap_or((0, usize::MAX, usize::MAX));
-        let low = match (&self.entries, &other.entries) {
-            (Entries::Short(a), Entries::Short(b)) => {
-                let pairs = a.iter().skip(i).zip(b.iter().skip(j));
-                pairs.map(|(a, b)| UBig::from(u128::from(*a).wrapping_mul(u128::from(*b)))).collect()
-            }
-            (Entries::Long(a), Entries::Long(b)) => {
-                a.iter().skip(i).zip(b.iter().skip(j)).map(|(a, b)| a * b).collect()
-            }
-            // Never: then nothing is known, and the outcome is looked for with more bits.
-            _ => Vec::new(),
-        };
+        let overlap = self.overlap(other, t);
+        let low = overlap.map(|(_, i, j)| self.products(other, i, j).collect()).unwrap_or_default();
         let slack = &self.slack * (other.at(0) + &other.slack) + self.at(0) * &other.slack;
-        Weights { first, low, slack, spare: self.slack_of_sum(other) }
+        Weights { first: overlap.map_or(0, |(first, ..)| first), low, slack, spare: self.slack_of_sum(other) }
     }
 
     /// The weights as they are.
     pub(crate) fn weights(&self) -> Weights {
-        let low = match &self.entries {
-            Entries::Short(entries) => entries.iter().copied().map(UBig::from).collect(),
-            Entries::Long(entries) => entries.clone(),
-        };
-        Weights {
-            first: self.reach.saturating_neg(),
-            low,
-            slack: self.slack.clone(),
-            spare: self.spare.clone(),
-        }
+        let low = (0..).map_while(|place| self.entry(place)).collect();
+        let (slack, spare) = (self.slack.clone(), self.spare.clone());
+        Weights { first: self.reach.saturating_neg(), low, slack, spare }
     }
 }
 

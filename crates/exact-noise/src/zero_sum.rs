@@ -94,10 +94,7 @@ impl ZeroSum {
                 let (plus, minus) =
                     (composition::uniform(source, r, n)?, composition::uniform(source, r, n)?);
                 for (noise, (plus, minus)) in noise.iter_mut().zip(plus.into_iter().zip(minus)) {
-                    let (plus, minus) = (i64::try_from(plus), i64::try_from(minus));
-                    let difference =
-                        plus.ok().zip(minus.ok()).and_then(|(plus, minus)| plus.checked_sub(minus));
-                    *noise = difference.ok_or(Error::Beyond)?;
+                    *noise = plus.checked_signed_diff(minus).ok_or(Error::Beyond)?;
                 }
             }
             Way::Halves { sums, top } => {

@@ -64,7 +64,10 @@ impl<T: Ord + Debug> Weighted<T> {
         }
         for (outcome, weight) in &self.weights {
             let mass = listed.masses.get(outcome).copied().unwrap_or(0) + listed.undecided;
-            assert!(weight << listed.depth <= &most * mass, "{outcome:?} has at most a mass of {mass}: too little");
+            assert!(
+                weight << listed.depth <= &most * mass,
+                "{outcome:?} has at most a mass of {mass}: too little"
+            );
         }
         let part = listed.undecided as f64 / (1u64 << listed.depth) as f64;
         println!("undecided: {part:.2e} of at most {most_undecided:.0e}, {} outcomes", listed.masses.len());
