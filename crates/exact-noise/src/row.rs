@@ -1,0 +1,211 @@
+//! Weights of the sums of a part of a tree: even functions on the whole numbers, from below, with what they may miss.
+
+use crate::base::Base;
+use crate::big;
+use crate::error::{Error, Result};
+use crate::law::Law;
+use crate::mixture::Weights;
+use dashu_int::UBig;
+use dashu_int::ops::BitTest;
+
+/// Bits up to which entries are machine words.
+const SHORT: usize = 62;
+
+/// A function `c` on the whole numbers that is even and falls away from 0, up to a factor, as `low <= c <= low + slack`, and
+/// `Σ c <= Σ low + spare`. Entries have `bits` bits or one more; `low` is 0 beyond the reach.
+///
+/// The peak of every row is at 0, so that errors are counted in units of it: fixed point serves, and exponents would cancel.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// From `-reach` to `reach`.
+    entries: Entries,
+    reach: i64,
+    mass: UBig,
+    slack: UBig,
+    spare: UBig,
+}
+
+#[derive(Debug, Clone)]
+enum Entries {
+    Short(Vec<u64>),
+    Long(Vec<UBig>),
+}
+
+impl Row {
+    /// The weights of a law, `w(0) = 2^bits`.
+    ///
+    /// With 128 more bits than asked for, by `w(z + 1) = w(z) ρ(z)`, `ρ(z + 1) = ρ(z) κ`: after `z` steps the error of `ρ` is at most `2z`
+    /// units of these, and that of `w` at most `z²`; so an entry is off by less than 2. The tail is below the geometric series
+    /// with the last ratio.
+    pub(crate) fn of_law(law: Law, bits: usize, limit: u64) -> Result<Self> {
+        const GUARD: usize = 128;
+        let fixed = bits.saturating_add(GUARD);
+        let q = UBig::from(law.base().mantissa()) << fixed.saturating_sub(Base::BITS);
+        let curve = match law {
+            Law::DoubleGeometric(_) => None,
+            Law::DiscreteGaussian(_) => Some((&q * &q) >> fixed),
+        };
+        let slack = UBig::from(2u64);
+        let mut ratio = q;
+        let mut weight = big::one(fixed);
+        let mut half = vec![big::one(bits)];
+        loop {
+            weight = (weight * &ratio) >> fixed;
+            let entry = &weight >> GUARD;
+            if entry.is_zero() {
+                break;
+            }
+            half.push(entry);
+            if half.len() as u64 > limit {
+                return Err(too_wide(half.len() as u64, limit));
+            }
+            if let Some(curve) = &curve {
+                ratio = (ratio * curve) >> fixed;
+            }
+        }
+        let last = half.last().cloned().unwrap_or_default() + &slack;
+        let ratio = match curve {
+            None => ratio,
+            Some(_) => ratio + (UBig::from(half.len()) << 1),
+        };
+        let tail = big::geometric_tail(&last, &ratio, &big::one(fixed))?;
+        let all = UBig::from(half.len()) << 1;
+        Self::of_half(&half, &slack * (all + UBig::ONE) + (tail << 1), slack, bits)
+    }
+
+    /// The weights of a sum of two: `c(t) = Σ a(s) b(t - s)`.
+    pub(crate) fn of_sum(a: &Self, b: &Self, bits: usize, limit: u64) -> Result<Self> {
+        let slack = a.slack_of_sum(b);
+        let spare = &a.spare * (&b.mass + &b.spare) + &a.mass * &b.spare;
+        let reach = a.reach.checked_add(b.reach).ok_or(Error::Beyond)?;
+        let entries = (0..=reach).map(|t| a.sum_at(b, t));
+        Self::rounded(entries, slack, spare, reach, bits, limit)
+    }
+
+    /// The weights of a sum that has a weight of its own: `c(t) = a(t) b(t)`.
+    pub(crate) fn of_product(a: &Self, b: &Self, bits: usize, limit: u64) -> Result<Self> {
+        let slack = &a.slack * (b.at(0) + &b.slack) + a.at(0) * &b.slack;
+        let spare = &a.slack * (&b.mass + &b.spare) + a.at(0) * &b.spare;
+        let reach = a.reach.min(b.reach);
+        let entries = (0..=reach).map(|t| a.at(t) * b.at(t));
+        Self::rounded(entries, slack, spare, reach, bits, limit)
+    }
+
+    /// Cut to `bits` bits: entries lose less than a unit each, which is added to what they may miss.
+    fn rounded(
+        entries: impl Iterator<Item = UBig>,
+        slack: UBig,
+        spare: UBig,
+        reach: i64,
+        bits: usize,
+        limit: u64,
+    ) -> Result<Self> {
+        let mut half = Vec::new();
+        let mut fewer = None;
+        for entry in entries {
+            let fewer = *fewer.get_or_insert(entry.bit_len().saturating_sub(bits));
+            let entry = entry >> fewer;
+            // Entries fall: all others are 0, too.
+            if entry.is_zero() {
+                break;
+            }
+            half.push(entry);
+            if half.len() as u64 > limit {
+                return Err(too_wide(half.len() as u64, limit));
+            }
+        }
+        let fewer = fewer.unwrap_or(0);
+        let all = (UBig::from(reach.unsigned_abs()) << 1) + UBig::ONE;
+        let spare = big::shifted_up(&spare, fewer) + all;
+        Self::of_half(&half, spare, big::shifted_up(&slack, fewer) + UBig::ONE, bits)
+    }
+
+    /// Entries from 0 on, mirrored.
+    fn of_half(half: &[UBig], spare: UBig, slack: UBig, bits: usize) -> Result<Self> {
+        let reach = i64::try_from(half.len()).ok().and_then(|length| length.checked_sub(1));
+        let reach = reach.filter(|reach| *reach >= 0).ok_or(Error::Bug("a row without weights"))?;
+        let full = || half.iter().skip(1).rev().chain(half);
+        let mass = full().sum();
+        let entries = if bits <= SHORT {
+            Entries::Short(full().map(big::word).collect::<Result<_>>()?)
+        } else {
+            Entries::Long(full().cloned().collect())
+        };
+        Ok(Self { entries, reach, mass, slack, spare })
+    }
+
+    /// An entry by its place in the list.
+    fn entry(&self, place: usize) -> Option<UBig> {
+        match &self.entries {
+            Entries::Short(entries) => entries.get(place).copied().map(UBig::from),
+            Entries::Long(entries) => entries.get(place).cloned(),
+        }
+    }
+
+    fn at(&self, t: i64) -> UBig {
+        let place = self.reach.checked_add(t).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.entry(place)).unwrap_or_default()
+    }
+
+    /// At most what a sum of products misses, over any of them: `c1 c2 - low1 low2 = e1 c2 + low1 e2`.
+    fn slack_of_sum(&self, other: &Self) -> UBig {
+        &self.slack * (&other.mass + &other.spare) + &self.mass * &other.slack
+    }
+
+    /// The smallest `s` with both `s` and `t - s` within reach, and where it stands in the first row and, `other` being even,
+    /// where `s - t` stands in the second.
+    fn overlap(&self, other: &Self, t: i64) -> Option<(i64, usize, usize)> {
+        let s = t.checked_sub(other.reach)?.max(self.reach.checked_neg()?);
+        let places = (s.checked_add(self.reach)?, s.checked_sub(t)?.checked_add(other.reach)?);
+        Some((s, usize::try_from(places.0).ok()?, usize::try_from(places.1).ok()?))
+    }
+
+    /// `low1(s) low2(t - s)` from the first `s` on, with the places of both.
+    fn products(&self, other: &Self, i: usize, j: usize) -> impl Iterator<Item = UBig> {
+        (i..).zip(j..).map_while(|(i, j)| Some(self.entry(i)? * other.entry(j)?))
+    }
+
+    /// `Σ low1(s) low2(t - s)`.
+    fn sum_at(&self, other: &Self, t: i64) -> UBig {
+        let Some((_, i, j)) = self.overlap(other, t) else { return UBig::ZERO };
+        match (&self.entries, &other.entries) {
+            (Entries::Short(a), Entries::Short(b)) => {
+                dot(a.get(i..).unwrap_or_default(), b.get(j..).unwrap_or_default())
+            }
+            _ => self.products(other, i, j).sum(),
+        }
+    }
+
+    /// Of a sum `t` of two, the weights of the first, `a(s) b(t - s)`.
+    pub(crate) fn split(&self, other: &Self, t: i64) -> Weights {
+        let overlap = self.overlap(other, t);
+        let low = overlap.map(|(_, i, j)| self.products(other, i, j).collect()).unwrap_or_default();
+        let slack = &self.slack * (other.at(0) + &other.slack) + self.at(0) * &other.slack;
+        Weights { first: overlap.map_or(0, |(first, ..)| first), low, slack, spare: self.slack_of_sum(other) }
+    }
+
+    /// The weights as they are.
+    pub(crate) fn weights(&self) -> Weights {
+        let low = (0..).map_while(|place| self.entry(place)).collect();
+        let (slack, spare) = (self.slack.clone(), self.spare.clone());
+        Weights { first: self.reach.saturating_neg(), low, slack, spare }
+    }
+}
+
+/// `Σ a b` of numbers of at most 2^62, exactly: eight products fit into 128 bits.
+fn dot(a: &[u64], b: &[u64]) -> UBig {
+    let (mut low, mut high) = (0u128, 0u128);
+    let length = a.len().min(b.len());
+    let (a, b) = (a.get(..length).unwrap_or_default(), b.get(..length).unwrap_or_default());
+    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        let products = a.iter().zip(b).map(|(a, b)| u128::from(*a).wrapping_mul(u128::from(*b)));
+        let sum = products.fold(0u128, u128::wrapping_add);
+        low = low.wrapping_add(sum & u128::from(u64::MAX));
+        high = high.wrapping_add(sum >> 64);
+    }
+    UBig::from(low) + (UBig::from(high) << 64)
+}
+
+fn too_wide(needed: u64, limit: u64) -> Error {
+    Error::TooLarge { what: "values on each side of 0 in a table of sums", needed, limit }
+}

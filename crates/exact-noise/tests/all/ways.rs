@@ -1,0 +1,157 @@
+//! Every way of the random bits: laws are exact up to the undecided mass.
+
+use crate::oracle::{Weighted, dyadic, one, tree};
+use crate::paths::list;
+use congenial_exact_noise::{Bits, Free, Law, Precision, Tree, ZeroSum};
+
+fn precision(first: u32, rows: u32) -> Precision {
+    Precision::new(first, rows).unwrap()
+}
+
+/// Digits with first comparisons of 1 to 12 bits, which often do not decide.
+#[test]
+fn double_geometric_draws_are_exact() {
+    for (base, first, most) in [
+        (dyadic(1, 1), 1, 0.5),
+        (dyadic(1, 2), 1, 0.3),
+        (dyadic(1, 2), 2, 0.1),
+        (dyadic(3, 3), 2, 0.3),
+        (dyadic(1, 6), 3, 0.1),
+        (dyadic(1, 8), 6, 0.1),
+        (dyadic(1, 7), 7, 0.1),
+    ] {
+        let law = Law::DoubleGeometric(base);
+        let free = Free::with_precision(law, precision(first, 8)).unwrap();
+        one(law, 60).holds(&list(24, |path| free.draw(path)), most);
+    }
+}
+
+/// A base with 48 digits, as an epsilon gives it.
+#[test]
+fn a_base_of_an_epsilon_draws_exactly() {
+    let law = Law::DoubleGeometric(congenial_exact_noise::Base::from_loss(&"1.5".parse().unwrap()).unwrap());
+    let free = Free::with_precision(law, precision(3, 8)).unwrap();
+    one(law, 40).holds(&list(24, |path| free.draw(path)), 0.3);
+}
+
+#[test]
+fn discrete_gaussian_draws_are_exact() {
+    for (base, first, most) in
+        [(dyadic(1, 3), 1, 0.6), (dyadic(1, 2), 2, 0.6), (dyadic(1, 1), 1, 0.8), (dyadic(1, 8), 4, 0.3)]
+    {
+        let law = Law::DiscreteGaussian(base);
+        let free = Free::with_precision(law, precision(first, 8)).unwrap();
+        one(law, 12).holds(&list(if first == 1 { 20 } else { 24 }, |path| free.draw(path)), most);
+    }
+}
+
+/// A group is a tree of a known root and its leaves.
+fn group(law: Law, n: usize, reach: i64) -> Weighted<Vec<i64>> {
+    let parents: Vec<Option<usize>> = std::iter::once(None).chain((0..n).map(|_| Some(0))).collect();
+    let known: Vec<bool> = (0..=n).map(|v| v == 0).collect();
+    let all = tree(&parents, &known, &[None, Some(law)], reach);
+    Weighted {
+        weights: all.weights.into_iter().map(|(noise, w)| (noise[1..].to_vec(), w)).collect(),
+        tail: all.tail,
+    }
+}
+
+#[test]
+fn zero_sums_are_exact() {
+    let geometric = |n, k| Law::DoubleGeometric(dyadic(n, k));
+    let gaussian = |n, k| Law::DiscreteGaussian(dyadic(n, k));
+    for (law, n, rows, reach, most) in [
+        (geometric(1, 3), 2, 4, 12, 0.05),
+        (geometric(1, 2), 2, 5, 16, 0.05),
+        (geometric(1, 4), 3, 4, 8, 0.3),
+        (geometric(1, 4), 3, 6, 8, 0.3),
+        (geometric(1, 3), 3, 12, 9, 0.5),
+        (geometric(1, 5), 4, 8, 5, 0.3),
+        (gaussian(1, 2), 2, 4, 6, 0.05),
+        (gaussian(1, 3), 3, 4, 5, 0.6),
+        (gaussian(1, 3), 3, 8, 5, 0.1),
+        (gaussian(1, 2), 3, 10, 5, 0.05),
+    ] {
+        let mut sum = ZeroSum::with_precision(law, n, precision(1, rows)).unwrap();
+        let listed = list(20, |path| sum.draw(path));
+        assert!(listed.masses.keys().all(|noise| noise.iter().sum::<i64>() == 0));
+        println!("{law:?}, {n} counts, {rows} bits");
+        group(law, n, reach).holds(&listed, most);
+    }
+}
+
+/// What is drawn behind the tables: rows of 2 and 3 bits leave much, and most of it is decided by the rows behind.
+#[test]
+fn what_tables_leave_is_exact() {
+    let gaussian = Law::DiscreteGaussian(dyadic(1, 2));
+    let geometric = Law::DoubleGeometric(dyadic(1, 2));
+    for (law, rows) in [(gaussian, 2), (gaussian, 3), (geometric, 2), (geometric, 3)] {
+        let mut pair = ZeroSum::with_precision(law, 2, precision(1, rows)).unwrap();
+        let mut single = Tree::with_precision(&[None], &[false], &[Some(law)], precision(1, rows)).unwrap();
+        group(law, 2, 14).holds(&list(20, |path| pair.draw(path)), 0.2);
+        one(law, 14).holds(&list(20, |path| Ok(single.draw(path)?[0])), 0.1);
+        // Some of it is there: less than 2^-rows of a path ends within the first table.
+        let table = list(rows, |path| single.draw(path)).undecided;
+        assert!(table > 0, "nothing was left by {rows} bits");
+    }
+}
+
+#[test]
+fn trees_are_exact() {
+    let a = Law::DoubleGeometric(dyadic(1, 3));
+    let b = Law::DoubleGeometric(dyadic(1, 4));
+    let g = Law::DiscreteGaussian(dyadic(1, 2));
+    let root =
+        |n: usize| std::iter::once(None).chain((0..n).map(|_| Some(0))).collect::<Vec<Option<usize>>>();
+    // An open root; a chain; a known state in an open nation; a known leaf; an open node whose children are known.
+    type Case = (Vec<Option<usize>>, Vec<usize>, Vec<Option<Law>>, u32, f64);
+    let cases: Vec<Case> = vec![
+        (root(2), vec![], vec![Some(a), Some(b)], 3, 0.5),
+        (root(2), vec![], vec![Some(a), Some(b)], 9, 0.2),
+        (root(2), vec![], vec![Some(b), Some(g)], 10, 0.2),
+        (root(2), vec![], vec![Some(g), Some(b)], 10, 0.2),
+        (vec![None, Some(0), Some(1)], vec![], vec![Some(a), Some(g), Some(b)], 6, 0.1),
+        (root(3), vec![0, 2], vec![None, Some(a)], 5, 0.1),
+        (vec![None, Some(0), Some(0), Some(1), Some(1)], vec![1], vec![Some(a), Some(b), Some(b)], 9, 0.2),
+        (vec![None, Some(0), Some(0), Some(1)], vec![0, 3], vec![None, Some(a), None], 8, 0.0),
+        (
+            vec![None, Some(0), Some(0), Some(1), Some(1), Some(2)],
+            vec![0],
+            vec![None, Some(b), Some(a)],
+            9,
+            0.2,
+        ),
+    ];
+    for (parents, known, laws, rows, most) in cases {
+        let known: Vec<bool> = (0..parents.len()).map(|v| known.contains(&v)).collect();
+        let mut drawn = Tree::with_precision(&parents, &known, &laws, precision(1, rows)).unwrap();
+        println!("{parents:?}, {rows} bits");
+        let depth = if rows == 3 { 21 } else { 20 };
+        tree(&parents, &known, &laws, 8).holds(&list(depth, |path| drawn.draw(path)), most);
+    }
+}
+
+/// Two trees at once are independent.
+#[test]
+fn a_forest_is_exact() {
+    let law = Law::DoubleGeometric(dyadic(1, 4));
+    let parents = [None, None];
+    let mut drawn = Tree::with_precision(&parents, &[false; 2], &[Some(law)], precision(1, 8)).unwrap();
+    tree(&parents, &[false; 2], &[Some(law)], 8).holds(&list(20, |path| drawn.draw(path)), 0.15);
+}
+
+/// A source that gives more bits than it was asked for does no harm.
+#[test]
+fn bits_that_were_not_asked_for_are_dropped() {
+    struct More(u32);
+    impl Bits for More {
+        fn bits(&mut self, _: u32) -> congenial_exact_noise::Result<u32> {
+            self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            Ok(self.0)
+        }
+    }
+    let law = Law::DoubleGeometric(dyadic(1, 1));
+    let noise = ZeroSum::new(law, 10).unwrap().draw(&mut More(1)).unwrap();
+    assert_eq!(noise.iter().sum::<i64>(), 0);
+    assert!(Free::new(law).unwrap().draw(&mut More(1)).unwrap().abs() < 100);
+}
