@@ -77,6 +77,7 @@ pub mod machine;
 pub mod making;
 pub mod own;
 pub mod page;
+pub mod release;
 pub mod report;
 pub mod store;
 pub mod study;

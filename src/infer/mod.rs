@@ -40,9 +40,11 @@ pub use model::{Covariates, Model, ModelRow, Modelled, counts, fits};
 pub use nodes::Nodes;
 pub use noisy::{Noisy, Structure};
 pub use priors::{Ends, Mean, Shared, ends, prior};
+pub use pivots::exact_sampler;
 pub use ratios::Ratio;
+pub use raw::settled;
 pub use repeated::{Repeated, Span, named, release};
-pub use write::{IntervalRow, columns, write};
+pub use write::{IntervalRow, columns, parquet, write};
 
 use crate::failure::{Failure, Result};
 use leaves::Leaves;

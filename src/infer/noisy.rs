@@ -4,7 +4,7 @@ use super::entries::Entries;
 use super::file::{File, Told};
 use super::nodes::Nodes;
 use super::target::Target;
-use crate::catalogue::{Family, LawKind, Method, Place, Projection};
+use crate::catalogue::{Family, LawKind, Method, Place, Projection, noise};
 use crate::config::Invariants;
 use crate::failure::{Failure, Result};
 use crate::input::{CsvTable, NOISY, NOISY_INVARIANTS, Wanted, footer};
@@ -240,6 +240,15 @@ impl Noisy {
     /// The noise of every level. What it pays is not looked at.
     pub fn calibration(&self) -> Calibration {
         Calibration { scales: self.scales.clone(), epsilon: 1.0, delta: 0.0 }
+    }
+
+    /// The variance of each level's noise; of a known one that of another. Errors: scales out of range.
+    pub fn variances(&self) -> crate::Result<Vec<f64>> {
+        let of = |scale: f64| match noise(self.law, scale) {
+            Some(noise) => Ok(noise.variance()),
+            None => Err(crate::Error::parameter("scale", scale, "one that the law can have")),
+        };
+        self.calibration().laws(of).collect()
     }
 
     /// Whether the released counts are the counts plus noise under equations alone, whose law does not depend on the counts. On a table

@@ -104,7 +104,7 @@ pub(super) fn ground(noisy: &Noisy) -> crate::Result<Ground> {
 }
 
 /// The first method that draws noise of a law under the equations exactly.
-pub(super) fn exact_sampler(law: LawKind, place: Place) -> Option<Method> {
+pub fn exact_sampler(law: LawKind, place: Place) -> Option<Method> {
     let serves = |method: &Method| {
         method.conditions() && !method.kind().is_chain() && method.serves(law, place).is_ok()
     };

@@ -4,7 +4,6 @@ use super::Noisy;
 use super::entries::Entries;
 use super::noisy::Structure;
 use super::reach::Equation;
-use crate::catalogue::noise;
 use crate::imaging::{L2, LatticeL2};
 use crate::invariant::Hierarchy;
 
@@ -12,7 +11,7 @@ use crate::invariant::Hierarchy;
 pub(super) fn project(noisy: &mut Noisy) -> crate::Result<()> {
     let (base, moved) = match &noisy.structure {
         Structure::Tree(nodes) => {
-            let l2 = L2::new(&nodes.tree, &variances(noisy)?)?;
+            let l2 = L2::new(&nodes.tree, &noisy.variances()?)?;
             let base = base(&nodes.tree, &noisy.values);
             let mut rest = less(&noisy.values, &base);
             l2.project(&mut rest);
@@ -29,6 +28,15 @@ pub(super) fn project(noisy: &mut Noisy) -> crate::Result<()> {
     noisy.values = moved.iter().zip(&base).map(|(rest, base)| rest + base).collect();
     noisy.integers = false;
     Ok(())
+}
+
+/// What was released of all counts, made to add up by least squares where it does not. Errors: the variances.
+pub fn settled(noisy: &Noisy) -> crate::Result<Vec<f64>> {
+    let mut noisy = noisy.clone();
+    if noisy.method.kind().is_free() {
+        project(&mut noisy)?;
+    }
+    Ok(noisy.values)
 }
 
 fn less(values: &[f64], base: &[f64]) -> Vec<f64> {
@@ -115,13 +123,4 @@ fn solved(entries: &Entries, released: &[f64]) -> crate::Result<Vec<f64>> {
         }
     }
     Ok(base)
-}
-
-/// The variance of each level's noise; of a known one that of another. Errors: scales out of range.
-fn variances(noisy: &Noisy) -> crate::Result<Vec<f64>> {
-    let of = |scale: f64| match noise(noisy.law, scale) {
-        Some(noise) => Ok(noise.variance()),
-        None => Err(crate::Error::parameter("scale", scale, "one that the law can have")),
-    };
-    noisy.calibration().laws(of).collect()
 }

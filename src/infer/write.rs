@@ -201,7 +201,8 @@ pub fn columns(inferred: &Inferred) -> (Vec<Field>, Vec<Values>) {
     (fields, columns)
 }
 
-fn parquet(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
+/// Writes all intervals as `intervals.parquet`. `path`: its name in messages. Errors: the disk.
+pub fn parquet(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
     let failed = |e| unwritten(path, e);
     let mut writer = Writer::new(file, fields(inferred), &[]).map_err(failed)?;
     for interval in &inferred.intervals {

@@ -25,6 +25,7 @@ pub use csv_table::{CsvTable, Wanted};
 pub use guess::{Guess, Wishes};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, System, matrix_from_reader, read_matrix};
+pub use numbers::whole_counts;
 pub use parquet_file::footer;
 pub use source::{
     Bound, DataSource, InvariantSpec, Keep, Known, NOISY, NOISY_INVARIANTS, NodeInequality, NodeName, Shape,

@@ -328,6 +328,12 @@ impl<'a> Numbers<'a> {
     }
 }
 
+/// The counts of a column, by row. Refused, with the row: what is no whole number >= 0.
+pub fn whole_counts(table: &CsvTable, place: usize) -> Result<Vec<i64>> {
+    let numbers = Numbers::new(table, place);
+    (0..table.len()).map(|row| numbers.count(row)).collect()
+}
+
 /// Whether a text is a number, whole or not, however it is written; blanks and what hides counts are none.
 pub(super) fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '−', '+']).unwrap_or(text);

@@ -1,0 +1,48 @@
+//! The confidential counts, on the tree of the domain. What is refused here names them: it is for the operator alone.
+
+use super::config::Data;
+use super::domain::Domain;
+use crate::failure::{Failure, Result};
+use crate::input::{CsvTable, Wanted, whole_counts};
+
+/// Counts beyond this are refused.
+const MOST: i64 = 1 << 53;
+
+/// Reads the counts of all nodes. A leaf without a row counts 0.
+///
+/// Refused, with file and row: a missing column; keys that are not in the domain, or twice; what is no count; a total beyond 2^53.
+pub(super) fn read(data: &Data, domain: &Domain) -> Result<Vec<i64>> {
+    let path = &data.table;
+    let columns = data.levels.iter().map(String::as_str);
+    let table = CsvTable::read_wanted(path, &Wanted::of(columns, data.count.as_deref().unwrap_or_default()))?;
+    let places = data.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+    let given = data.count.as_ref().map(|count| whole_counts(&table, table.column(count)?)).transpose()?;
+    let children = domain.children();
+    let mut counts = vec![0i64; domain.tree.nodes()];
+    let mut first: Vec<u32> = if given.is_some() { vec![u32::MAX; counts.len()] } else { Vec::new() };
+    let mut total = 0i64;
+    for row in 0..table.len() {
+        let mut node = 0u32;
+        for (&place, level) in places.iter().zip(&data.levels) {
+            let name = table.text(row, place);
+            node = *children.get(&(node, name)).ok_or_else(|| {
+                table.bad_row(row, format!("`{level}` = `{name}` is not in {}", data.domain.display()))
+            })?;
+        }
+        let count = given.as_ref().map_or(1, |given| given[row]);
+        if let Some(first) = first.get_mut(node as usize) {
+            if *first != u32::MAX {
+                let before = table.place(*first as usize);
+                return Err(table.bad_row(row, format!("its leaf stands there twice (first on {before})")));
+            }
+            *first = row as u32;
+        }
+        counts[node as usize] += count;
+        total = total.saturating_add(count);
+    }
+    if total > MOST {
+        return Err(Failure::data(path, format!("the counts sum to {total}, the limit is 2^53")));
+    }
+    domain.tree.sum_up(&mut counts);
+    Ok(counts)
+}
