@@ -41,10 +41,15 @@ pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> 
     };
     let statement = Statement::new(&config.privacy, &nodes.tree)?;
     let issued = certificate.issued.clone();
-    make::published(&config, (&nodes.tree, &statement), issued, (&noisy, again))?;
-    for name in names.iter().filter(|name| *name != public::NOISY) {
-        same(&folder.join(name), &again.join(name)).map_err(|e| told(e, &certificate))?;
+    make::certified(&config, (&nodes.tree, &statement), issued, (certificate.files.clone(), again))?;
+    let compared = |name: &str| same(&folder.join(name), &again.join(name)).map_err(|e| told(e, &certificate));
+    [certificate::FILE, PAGE, RECORD].into_iter().try_for_each(compared)?;
+    let public = public::write(&config, &noisy, again)?;
+    let stated: Vec<&str> = certificate.files.keys().map(String::as_str).filter(|name| *name != public::NOISY).collect();
+    if let Some(name) = public.iter().find(|name| !stated.contains(name)) {
+        return Err(Failure::data(&folder.join(name), "the release should have this file, and has none"));
     }
+    stated.into_iter().try_for_each(compared)?;
     Ok((certificate, names))
 }
 

@@ -1,11 +1,11 @@
 //! The config of a release: read, and checked as far as it can be without data.
 
+use super::ledger::Protects;
 use crate::catalogue::{Family, LawKind};
 use crate::config::Checker;
 use crate::failure::Result;
 use crate::files;
 use crate::infer;
-use super::ledger::Protects;
 use congenial_exact_noise::Ratio;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
@@ -68,56 +68,6 @@ pub struct Data {
     pub root: String,
     /// How many levels, from the total's, are released as they are.
     pub known: usize,
-}
-
-/// What is protected, and by what noise.
-    pub privacy: Privacy,
-    /// What is made of the noisy counts.
-    pub publish: Publish,
-}
-
-/// What is released, in words, for the certificate.
-#[derive(Debug, Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Product {
-    /// Its name.
-    pub name: String,
-    /// Who releases it.
-    pub curator: String,
-    /// What it is for.
-    pub intended_use: String,
-    /// Where the counts are from.
-    pub region: Option<String>,
-    /// More of it.
-    pub description: Option<String>,
-    /// Where it is published.
-    pub url: Option<String>,
-}
-
-/// What is counted.
-#[derive(Debug, Clone)]
-pub struct Data {
-    /// The confidential table.
-    pub table: PathBuf,
-    /// The public list of all leaves.
-    pub domain: PathBuf,
-    /// Columns that name the nodes of the levels below the total.
-    pub levels: Vec<String>,
-    /// The column of counts; `None`: each row is a record.
-    pub count: Option<String>,
-    /// The name of the total's level.
-    pub root: String,
-    /// How many levels, from the total's, are released as they are.
-    pub known: usize,
-}
-
-/// The change of the data that is protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protects {
-    /// A unit's records are added or left out.
-    Added,
-    /// They are moved to other leaves.
-    Moved,
 }
 
 /// What is protected, and by what noise.

@@ -9,6 +9,7 @@ use super::{counts, noise, noisy, page, public, registry};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::hash;
+use crate::invariant::Hierarchy;
 use congenial_exact_noise::{Bits, Ratio};
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,7 +70,11 @@ pub fn make(config: &Config, ledger: &Path, out: &Path, source: &mut dyn Bits) -
         commit: env!("CONGENIAL_GIT_COMMIT").to_owned(),
         ledger: Head { data_set: opened.id, lines: booked.lines, head: booked.head },
     };
-    let certificate = published(config, (&domain.tree, &statement), issued, (&place, &partial))?;
+    let mut hashes = BTreeMap::from([(public::NOISY.to_owned(), hash::of_file(&place)?)]);
+    for name in public::write(config, &place, &partial)? {
+        hashes.insert(name.to_owned(), hash::of_file(&partial.join(name))?);
+    }
+    let certificate = certified(config, (&domain.tree, &statement), issued, (hashes, &partial))?;
     files::sync_folder(&partial).map_err(|e| Failure::write(&partial, e))?;
     fs::rename(&partial, out).map_err(|e| Failure::write(out, e))?;
     files::sync_folder(out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
@@ -89,18 +94,14 @@ pub fn validate(config: &Config) -> Result<Vec<i64>> {
     counts::read(&config.data, &domain)
 }
 
-/// Writes what is a public function of the noisy file, and the certificate with its page and its record, into a folder.
-pub(super) fn published(
+/// Writes the certificate of a release with its page and its record into a folder. `files`: the other files, with their hashes.
+pub(super) fn certified(
     config: &Config,
-    (tree, statement): (&crate::invariant::Hierarchy, &Statement),
+    tree: (&Hierarchy, &Statement),
     issued: Issued,
-    (noisy, folder): (&Path, &Path),
+    (files, folder): (BTreeMap<String, String>, &Path),
 ) -> Result<Certificate> {
-    let mut hashes = BTreeMap::from([(public::NOISY.to_owned(), hash::of_file(noisy)?)]);
-    for name in public::write(config, noisy, folder)? {
-        hashes.insert(name.to_owned(), hash::of_file(&folder.join(name))?);
-    }
-    let certificate = Certificate::new(config, (tree, statement), issued, hashes);
+    let certificate = Certificate::new(config, tree, issued, files);
     files::replace(folder, certificate::FILE, certificate.text().as_bytes())?;
     let page = page::page(&certificate, &config.product).to_html(&config.product.name)?;
     files::replace(folder, PAGE, page.as_bytes())?;

@@ -43,7 +43,7 @@ pub(super) fn write(
 fn method(law: LawKind, conditioned: bool) -> Result<&'static str> {
     let place = Place::Tree { inequalities: false };
     let found = match conditioned {
-        false => MethodKind::ALL.iter().find(|kind| kind.is_free()).map(MethodKind::name),
+        false => MethodKind::ALL.iter().find(|kind| kind.is_free()).map(|kind| kind.name()),
         true => infer::exact_sampler(law, place).map(|method| method.name()),
     };
     found.ok_or_else(|| Failure::Usage(format!("no noisy file has {} noise", law.name())))

@@ -28,7 +28,7 @@ pub fn plan(config: &Config) -> Result<Page> {
     let level = |l: usize| {
         let (noise, deviation) = match statement.law(l) {
             None => ("known".to_owned(), String::new()),
-            Some(_) => (format!("{:.3}", statement.scale(l)), format!("{:.2}", statement.deviation(l))),
+            Some(_) => (format!("{:.3}", statement.scale(l)), format!("{:.2}", statement.deviation(privacy.law, l))),
         };
         vec![line(config.level(l)).into_owned(), thousands(tree.level_nodes(l).len() as f64), noise, deviation]
     };

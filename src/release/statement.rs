@@ -2,7 +2,7 @@
 
 use super::config::{Privacy, exact};
 use super::ledger::Protects;
-use crate::catalogue::Family;
+use crate::catalogue::{Family, LawKind, noise};
 use crate::failure::{Failure, Result};
 use crate::invariant::Hierarchy;
 use congenial_exact_noise::{Base, Law, Ratio};
@@ -37,8 +37,10 @@ impl Statement {
             Base::from_loss(&part)
         };
         let refused = |e| Failure::Usage(format!("privacy: {e}"));
-        let own = privacy.split.iter().map(|share| base(share).map(Some).map_err(refused));
-        let bases = std::iter::repeat_n(Ok(None), known).chain(own).collect::<Result<Vec<_>>>()?;
+        let mut bases = vec![None; known];
+        for share in &privacy.split {
+            bases.push(Some(base(share).map_err(refused)?));
+        }
         // A node that is the only child of a known one is known, too.
         let choice = |level: &usize| tree.level_nodes(level - 1).any(|v| tree.children(v).len() > 1);
         let first = match privacy.protects {
@@ -66,6 +68,14 @@ impl Statement {
             (None, _) => 0.0,
             (Some(base), false) => lambda(base),
             (Some(base), true) => libm::sqrt(0.5 * lambda(base)),
+        }
+    }
+
+    /// The standard deviation of the noise of one count of a level, free, in counts; 0 of a known level.
+    pub fn deviation(&self, law: LawKind, level: usize) -> f64 {
+        match self.bases[level] {
+            None => 0.0,
+            Some(_) => noise(law, self.scale(level)).map_or(f64::NAN, |noise| libm::sqrt(noise.variance())),
         }
     }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use crate::place::{Place, TREE, TREE_DATA};
-use congenial::infer::{By, Inferred, Interval, Met, Wish, infer};
+use congenial::infer::{By, Inferred, Interval, Met, Ratio, Wish, infer};
 use congenial::inference::{Counts, Regression, Release, Weight};
 use congenial::invariant::Hierarchy;
 use congenial::store::Run;

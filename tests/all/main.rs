@@ -35,6 +35,7 @@ mod published;
 mod random_systems;
 mod reading;
 mod readmes;
+mod release;
 mod scripts;
 mod sets;
 mod statements;
