@@ -30,6 +30,12 @@ fn open_named(path: &Path, tried: &str) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
+/// Opens a file to read it and to add to its end. Refused: as [`open`].
+pub(crate) fn open_to_append(path: &Path) -> Result<File> {
+    drop(open_named(path, "cannot open")?);
+    File::options().read(true).append(true).open(path).map_err(|e| Failure::io(path, "cannot open", e))
+}
+
 /// Lists what is in a folder. Errors: files.
 pub(crate) fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect);

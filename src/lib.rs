@@ -15,7 +15,7 @@
 //! drawn (a method on a problem: [`methods`]; chains or coupled pairs and their [`diagnostics`], what it pays:
 //! [`privacy`]) and which tables its rows fill. `making` makes a run of it: the `engine` draws the cells of any study
 //! in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. `infer` reads one
-//! release, and says what it tells of the counts. The modules
+//! release, and says what it tells of the counts; `release` keeps what real releases pay. The modules
 //! linked above are the pure core, a crate of its own (`congenial-core`): no files, threads, tables or clock.
 //!
 //! # What a change touches
@@ -77,6 +77,7 @@ pub mod machine;
 pub mod making;
 pub mod own;
 pub mod page;
+pub mod release;
 pub mod report;
 pub mod store;
 pub mod study;

@@ -7,6 +7,7 @@ mod completions;
 mod digest;
 mod infer;
 mod init;
+mod ledger;
 mod man;
 mod merge;
 mod methods;
@@ -72,6 +73,11 @@ enum Verb {
     /// Say what a release tells of the counts: intervals of nodes and districts from a noisy file
     #[command(after_help = "Example: congenial infer release.parquet --queries districts.csv --level 9/10")]
     Infer(infer::Arguments),
+    /// Keep what all releases of a data set pay together: open, show or verify its ledger
+    #[command(
+        after_help = "Example: congenial ledger new trips.ledger --unit \"one trip\" --limit 'epsilon = 3'"
+    )]
+    Ledger(ledger::Arguments),
     /// Compare two finished runs, cell by cell
     #[command(after_help = "Example: congenial compare results/before results/after --margin 0.02")]
     Compare(compare::Arguments),
@@ -156,6 +162,7 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Infer(arguments) => infer::run(&arguments),
+        Verb::Ledger(arguments) => ledger::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Digest(arguments) => digest::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),

@@ -13,6 +13,7 @@ pub use folder::{
 pub(crate) use journal::locked;
 pub use journal::{Batch, BatchKey, Identity, Journal, Spot, hash_of, next};
 pub use manifest::{About, DataSet, FileDigest, Lattice, Manifest, ShardRecord, sealed};
+pub(crate) use process::now;
 pub use process::{Process, Started};
 pub use run::Run;
 

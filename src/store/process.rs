@@ -88,6 +88,11 @@ fn features() -> Vec<String> {
     found.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_owned()).collect()
 }
 
+/// The time by the machine's clock, UTC, as `YYYY-MM-DDTHH:MM:SSZ`.
+pub(crate) fn now() -> String {
+    utc(SystemTime::now())
+}
+
 /// A time as `YYYY-MM-DDTHH:MM:SSZ`; before 1970 as 1970.
 fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -57,6 +57,7 @@ const HARNESS: Order = &[
     "grid",
     "engine",
     "infer",
+    "release",
     "study",
     "making",
     "verify",

@@ -24,6 +24,7 @@ mod infer_tables;
 mod init;
 mod known;
 mod latex;
+mod ledger;
 mod limits;
 mod lines;
 mod making;

@@ -1,0 +1,152 @@
+//! `congenial ledger`
+
+use crate::failure::{Failure, Result};
+use crate::files::{replace_at, text};
+use crate::page::{self, Format, counted, line};
+use crate::release::ledger::{self, Head, History, Ledger, Limit, Opening, Protects};
+use crate::store::FileDigest;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Open a ledger for a data set, once, before its first release
+    New {
+        /// The file to write; refused if it exists
+        file: PathBuf,
+        /// What is protected, in words: "one trip", "one person with at most 4 visits"
+        #[arg(long)]
+        unit: String,
+        /// What all releases may pay together, in TOML: epsilon = 3, epsilon = "7/2", rho = "1/2", or epsilon = 3, delta = "1e-9"
+        #[arg(long, value_name = "TOML")]
+        limit: String,
+        /// The change of the data against which it is protected
+        #[arg(long, value_enum, default_value = "moved")]
+        protects: Protects,
+    },
+    /// Show what every release has paid, and what is left
+    Show {
+        /// A ledger
+        file: PathBuf,
+        /// How to print: text, markdown, html or latex
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+        /// Write what would be printed to this file, which is replaced
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Check that no line of a ledger was changed, added or removed, and that it has the heads of certificates
+    Verify {
+        /// A ledger
+        file: PathBuf,
+        /// Certificates of releases: JSON with `ledger.head` and `ledger.lines`
+        #[arg(long, num_args = 1.., value_name = "FILE")]
+        certificate: Vec<PathBuf>,
+    },
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.what {
+        What::New { file, unit, limit, protects } => new(file, unit, limit, *protects),
+        What::Show { file, format, output } => show(file, *format, output.as_deref()),
+        What::Verify { file, certificate } => verify(file, certificate),
+    }
+}
+
+fn new(file: &Path, unit: &str, limit: &str, protects: Protects) -> Result<()> {
+    let limit = Limit::parse(limit).map_err(|e| Failure::Usage(format!("--limit: {e}")))?;
+    let opening = Opening { unit: unit.to_owned(), protects, limit };
+    let Head { head, .. } = Ledger::create(file, &opening)?;
+    super::print(&format!("{}: line 1, head {head}\n", line(&file.display().to_string())))
+}
+
+fn show(file: &Path, format: Format, output: Option<&Path>) -> Result<()> {
+    if matches!(format, Format::Svg | Format::Csv | Format::Json) {
+        return Err(Failure::Usage(
+            "--format: want text, markdown, html or latex; the ledger itself is JSON".into(),
+        ));
+    }
+    let history = History::read(file)?;
+    let page = ledger::page(&history);
+    let text = |width: usize| match format {
+        Format::Markdown => Ok(page.to_markdown()),
+        Format::Latex => Ok(page.to_latex()),
+        Format::Html => page.to_html(&format!("Ledger of {}", line(&history.opened().unit))),
+        _ => Ok(page.to_text(width)),
+    };
+    match output {
+        Some(file) => {
+            let text = text(page::COLUMNS)?;
+            replace_at(file, |out| out.write_all(text.as_bytes()).map_err(|e| Failure::write(file, e)))
+        }
+        None => super::print(&text(page::terminal())?),
+    }
+}
+
+fn verify(file: &Path, certificates: &[PathBuf]) -> Result<()> {
+    let (history, short) = History::read_whole(file)?;
+    let Head { head, lines } = history.head();
+    let name = line(&file.display().to_string()).to_string();
+    let mut said =
+        format!("{name}: {} follow each other, head {head}\n", counted(lines as f64, "whole line"));
+    let mut missing = Vec::new();
+    for path in certificates {
+        let stated = stated(path)?;
+        let place = line(&path.display().to_string()).to_string();
+        if !history.has(&stated) {
+            missing.push(absent(&place, &stated, &history));
+            continue;
+        }
+        let hash = FileDigest::of(path)?.sha256;
+        let published = history.published();
+        let release = published.values().find(|published| published.certificate_sha256 == hash);
+        said += &match release {
+            Some(published) => {
+                format!("{place}: at line {}, published as {}\n", stated.lines, published.release)
+            }
+            None => {
+                format!("{place}: at line {}; no line says that these bytes were published\n", stated.lines)
+            }
+        };
+    }
+    super::print(&said)?;
+    if !missing.is_empty() {
+        return Err(Failure::Wrong(missing.join("\n")));
+    }
+    short.map_or(Ok(()), Err)
+}
+
+/// What a certificate whose head is not in a ledger tells.
+fn absent(certificate: &str, stated: &Head, history: &History) -> String {
+    let (ledger, lines) = (line(&history.path.display().to_string()).to_string(), history.head().lines);
+    let why = match stated.lines > lines {
+        true => format!(
+            "{ledger} has {lines}: it was put back to an earlier state, or is the ledger of other data"
+        ),
+        false => format!(
+            "{ledger} has another hash there: it was put back and went on from an earlier state, or is the ledger of other data"
+        ),
+    };
+    format!("{certificate}: it was made at line {} with the head {}, and {why}", stated.lines, stated.head)
+}
+
+/// The head that a certificate states.
+fn stated(path: &Path) -> Result<Head> {
+    let wrong = |message: String| Failure::data(path, message);
+    let text = text(path, "cannot read the certificate")?;
+    let certificate: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| wrong(format!("it is no certificate: {e}")))?;
+    let head = certificate["ledger"]["head"].as_str();
+    let lines = certificate["ledger"]["lines"].as_u64();
+    let (Some(head), Some(lines)) = (head, lines) else {
+        return Err(wrong(
+            "it is no certificate: want `ledger.head`, a text, and `ledger.lines`, a number".into(),
+        ));
+    };
+    Ok(Head { head: head.to_owned(), lines })
+}

@@ -1,0 +1,3 @@
+//! Real releases.
+
+pub mod ledger;
