@@ -30,21 +30,6 @@ fn open_named(path: &Path, tried: &str) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
-/// Whether others than its owner may write a file; elsewhere than on Unix nobody knows. Errors: no such file.
-pub(crate) fn others_may_write(path: &Path) -> Result<bool> {
-    let about = fs::metadata(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        Ok(about.permissions().mode() & 0o022 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = about;
-        Ok(false)
-    }
-}
-
 /// Opens a file to read it and to add to its end. Refused: as [`open`].
 pub(crate) fn open_to_append(path: &Path) -> Result<File> {
     drop(open_named(path, "cannot open")?);

@@ -5,7 +5,6 @@ use crate::files::{replace_at, text};
 use crate::page::{self, Format, counted, line};
 use crate::release::ledger::{self, Head, History, Ledger, Limit, Opening, Protects};
 use crate::store::FileDigest;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]

@@ -327,7 +327,9 @@ mod tests {
         // With a Gaussian among them the losses say nothing.
         let mixed = few.with(&gaussian, 1);
         assert_eq!(mixed.spent(&approximate), mixed.epsilon(&ratio("1e-9")));
+        let approximate = limit("epsilon = 9\ndelta = \"1e-9\"");
         let more = mixed.more(&gaussian, &approximate);
+        assert!(more > 0);
         assert!(mixed.with(&gaussian, more).is_within(&approximate));
         assert!(!mixed.with(&gaussian, more + 1).is_within(&approximate));
     }

@@ -54,7 +54,7 @@ fn plain(text: &str) -> Option<String> {
     let Some((digits, exponent)) = text.split_once(['e', 'E']) else { return Some(text.to_owned()) };
     let exponent: i32 = exponent.parse().ok().filter(|exponent| (-60..=60).contains(exponent))?;
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    if part.len() > 80 || (part.is_empty() && digits.contains('.')) {
+    if whole.is_empty() || part.len() > 80 || (part.is_empty() && digits.contains('.')) {
         return None;
     }
     let shift = exponent - part.len() as i32;
@@ -139,7 +139,7 @@ mod tests {
         let third = Ratio::new(1, 3).unwrap();
         assert_eq!(Exact::up(&third).unwrap().text(), "1/3");
         assert_eq!(Exact::up(&Ratio::new(4, 1).unwrap()).unwrap().text(), "4");
-        let long = (0..70).fold(third.clone(), |sum, _| sum.plus(&third));
+        let long = (0..90).fold(third.clone(), |sum, _| sum.plus(&third));
         let written = Exact::up(&long).unwrap();
         assert!(written.value() > &long, "{}", written.text());
         assert!(written.value() < &long.plus(&Ratio::new(1, 1 << 60).unwrap()));
