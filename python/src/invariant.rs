@@ -6,7 +6,7 @@ use crate::failure::{guarded, guarded_harness, usage};
 use crate::frame;
 use congenial::grid::{Plan, wanted};
 use congenial::input::{HierarchyTable, InvariantTable, Subject};
-use congenial::invariant::{Hierarchy, Inequalities, Linear};
+use congenial::invariant::{Hierarchy, Inequalities, Linear, Region};
 use congenial::lattice::IntMatrix;
 use congenial::study::{self, Document};
 use congenial::table::Texts;
@@ -96,7 +96,18 @@ impl Invariant {
         let region = inequalities.around(&counts)?;
         let known = Vec::new();
         let (digest, warning) = (String::new(), None);
-        let table = InvariantTable { names, counts, known, invariant, inequalities, region, digest, warning };
+        let columns = Vec::new();
+        let table = InvariantTable {
+            names,
+            counts,
+            known,
+            invariant,
+            inequalities,
+            region,
+            digest,
+            warning,
+            columns,
+        };
         Ok(Self { subject: Arc::new(Subject::Table(table)), counted, nonnegative: false })
     }
 }
@@ -189,7 +200,8 @@ impl Invariant {
         let counted = counts.is_some();
         let counts = given_counts(counts, hierarchy.nodes())?;
         guarded(|| Ok(hierarchy.check(&counts)))?.map_err(|e| usage(format!("counts: {e}")))?;
-        let table = HierarchyTable { hierarchy, counts: counts.into(), digest: String::new(), warning: None };
+        let (region, digest) = (Region::everything(), String::new());
+        let table = HierarchyTable { hierarchy, counts: counts.into(), region, digest, warning: None };
         Ok(Self { subject: Arc::new(Subject::Hierarchy(table)), counted, nonnegative: false })
     }
 
@@ -240,6 +252,9 @@ impl Invariant {
             Document::Gridless(_) => unreachable!("the config above has a grid"),
         };
         let subject = py.detach(|| guarded_harness(read))?;
+        if subject.ties_nodes() {
+            return Err(usage("invariants: got inequalities between nodes of a tree, which runs alone draw"));
+        }
         Ok(Self { subject: Arc::new(subject), counted: true, nonnegative: false })
     }
 

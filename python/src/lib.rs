@@ -44,6 +44,7 @@ fn _congenial(module: &Bound<PyModule>) -> PyResult<()> {
     module.add("CellsFailed", py.get_type::<failure::CellsFailed>())?;
     module.add_class::<table::Table>()?;
     module.add_class::<invariant::Invariant>()?;
+    module.add_class::<infer::Likelihood>()?;
     module.add_class::<sample::Law>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(supervise, module)?)?;

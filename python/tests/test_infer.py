@@ -1,15 +1,35 @@
-"""Intervals from a noisy file, which a run writes."""
+"""Intervals, models and likelihoods from a noisy file, which a run writes or a test."""
 
+import builtins
+
+import numpy
 import pytest
+from conftest import ROOT
 
 import congenial
+
+# Six areas below two groups with known totals; law, scale and method are the same everywhere.
+COUNTS = {("a", "a1"): 25, ("a", "a2"): 9, ("a", "a3"): 31, ("b", "b1"): 14, ("b", "b2"): 12, ("b", "b3"): 40}
+
+
+@pytest.fixture
+def areas(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sums = {group: sum(count for (of, _), count in COUNTS.items() if of == group) for group in "ab"}
+    rows = [("", "", sum(sums.values()), "false")] + [(group, "", count, "true") for group, count in sums.items()]
+    rows += [(*keys, count, "false") for keys, count in COUNTS.items()]
+    lines = [f"{group},{zone},{count},double-geometric,4,{known},unconstrained" for group, zone, count, known in rows]
+    (tmp_path / "release.csv").write_text("group,zone,value,law,scale,known,method\n" + "\n".join(lines) + "\n")
+    lines = [f"{group},{zone},{i % 2},{500 + 100 * i},{10 + i}" for i, (group, zone) in enumerate(COUNTS)]
+    (tmp_path / "leaves.csv").write_text("group,zone,exposed,population,expected\n" + "\n".join(reversed(lines)) + "\n")
+    return tmp_path / "release.csv"
 
 
 @pytest.fixture
 def release(tmp_path, tree):
     grid = [{"epsilon": 0.5, "law": "double-geometric", "method": "exact"}]
     run = congenial.run({**tree, "grid": grid, "keep-draws": True}, tmp_path / "run", progress=False)
-    return run.folder / "cells" / run.cells[0]["cell"] / "release.parquet"
+    return run.folder / "cells" / run.cells["cell"][0] / "release.parquet"
 
 
 def test_intervals_of_a_release(release, tmp_path):
@@ -40,3 +60,75 @@ def test_what_is_refused(release):
         congenial.infer(release, level=2)
     with pytest.raises(congenial.ConfigError, match="no_such"):
         congenial.infer("no_such.csv")
+
+
+def test_the_page_runs(areas):
+    pytest.importorskip("scipy")
+    blocks = (ROOT / "docs/how-to/infer.md").read_text().split("```py\n")[1:]
+    assert len(blocks) == 1
+    space = {}
+    exec(compile(blocks[0].split("```")[0], "infer.md", "exec"), space)
+    # The optimum of scipy is ours.
+    assert numpy.allclose(space["found"].x, space["model"]["estimate"], atol=1e-4)
+    assert list(space["model"]["coefficient"]) == ["intercept", "exposed"]
+
+
+def test_a_likelihood(areas):
+    likelihood = congenial.Likelihood(areas)
+    assert likelihood.leaves == list(COUNTS) and likelihood.levels == ["group", "zone"]
+    means = numpy.array([20.0, 11, 25, 16, 13, 30])
+    value, gradient = likelihood(means)
+    assert isinstance(value, float) and gradient.shape == (6,)
+    for i in range(6):
+        above, below = (likelihood(means * numpy.exp(h * (numpy.arange(6) == i)))[0] for h in [1e-4, -1e-4])
+        assert abs((above - below) / 2e-4 - gradient[i]) < 1e-5
+    value, gradient, by_size = likelihood(means, size=3)
+    above, below = (likelihood(means, size=3 * numpy.exp(h))[0] for h in [1e-4, -1e-4])
+    assert abs((above - below) / 2e-4 - by_size) < 1e-5
+    with pytest.raises(congenial.ConfigError, match="means: got 5, want one per leaf"):
+        likelihood(means[1:])
+    with pytest.raises(congenial.ConfigError, match="mean: got -1"):
+        likelihood(means - 12)
+    with pytest.raises(congenial.ConfigError, match="no_such"):
+        congenial.Likelihood("no_such.csv")
+
+
+def test_a_model(areas):
+    inferred = congenial.infer(areas, leaves="leaves.csv", model="poisson", covariates=["exposed"], offset="population")
+    assert "What the release says of the model" in inferred.page and len(inferred.model) == 2
+    low, estimate, high = (inferred.model[name][1] for name in ["low", "estimate", "high"])
+    assert low < estimate < high
+    with pytest.raises(congenial.ConfigError, match="model: got `normal`, want poisson"):
+        congenial.infer(areas, leaves="leaves.csv", model="normal")
+    with pytest.raises(congenial.ConfigError, match="want a table of leaves"):
+        congenial.infer(areas, model="poisson")
+    with pytest.raises(congenial.ConfigError, match="want `model`, too"):
+        congenial.infer(areas, leaves="leaves.csv", covariates=["exposed"])
+
+
+def test_draws(areas, monkeypatch):
+    inferred = congenial.infer(areas, prior="poisson:expected", leaves="leaves.csv", bounds=("expected", None), draws=500)
+    assert inferred.draws.shape == (500, 9)
+    assert (inferred.draws[:, 0] == sum(COUNTS.values())).all() and (inferred.draws[:, 3:6].sum(axis=1) == 65).all()
+    assert (inferred.draws[:, 3:] >= numpy.arange(10, 16)).all()
+    # Five standard errors.
+    rows = list(inferred.intervals)
+    for place, row in enumerate(rows):
+        off = abs(inferred.draws[:, place].mean() - row["estimate"])
+        assert off <= 5 * row["standard_deviation"] / 500**0.5 + 1e-9
+    with pytest.raises(congenial.ConfigError, match="draws: want a prior"):
+        congenial.infer(areas, draws=10)
+    with pytest.raises(congenial.ConfigError, match="no draws were kept"):
+        congenial.infer(areas).to_arviz()
+    real = builtins.__import__
+    monkeypatch.setattr(congenial.importlib, "import_module", lambda name: real("no_such_arviz"))
+    with pytest.raises(ImportError, match="ArviZ is not installed"):
+        inferred.to_arviz()
+
+
+def test_draws_for_arviz(areas):
+    pytest.importorskip("arviz")
+    inferred = congenial.infer(areas, prior="nonnegative", draws=50)
+    posterior = inferred.to_arviz().posterior
+    assert posterior["zone"].shape == (1, 50, 6) and posterior["total"].shape == (1, 50)
+    assert (posterior["zone"].sel(zone_keys="a, a2").values[0] == inferred.draws[:, 4]).all()

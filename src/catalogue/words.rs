@@ -31,17 +31,21 @@ pub fn served(kind: MethodKind, place: Place) -> String {
             LawKind::ALL.iter().filter(|law| (laws.has)(**law)).map(|law| law.name()).collect();
         if served.is_empty() { "none".to_owned() } else { served.join(", ") }
     };
-    let (laws, bounded) = match (place, kind.facts()) {
-        (Place::Tree, Facts { on_trees: Some(on), .. }) => (names(&on.laws), names(&on.nonnegative)),
-        (Place::Table { .. }, Facts { on_tables: Some(on), .. }) => {
-            (names(&on.laws), names(&on.inequalities))
-        }
-        _ => return "none".into(),
+    let bounded = |laws: &Laws, of: &[(&str, Laws)]| {
+        let all = names(laws);
+        let others = of.iter().map(|(place, laws)| (place, names(laws))).filter(|(_, names)| *names != all);
+        let others: String = others.map(|(place, names)| format!("; {place}: {names}")).collect();
+        all + &others
     };
-    match (laws == bounded, place) {
-        (true, _) => laws,
-        (false, Place::Tree) => format!("{laws}; where releases are >= 0: {bounded}"),
-        (false, _) => format!("{laws}; with inequalities: {bounded}"),
+    match (place, kind.facts()) {
+        (Place::Tree { .. }, Facts { on_trees: Some(on), .. }) => {
+            let nodes = ("with inequalities between nodes", on.inequalities);
+            bounded(&on.laws, &[("where releases are >= 0", on.nonnegative), nodes])
+        }
+        (Place::Table { .. }, Facts { on_tables: Some(on), .. }) => {
+            bounded(&on.laws, &[("with inequalities", on.inequalities)])
+        }
+        _ => "none".into(),
     }
 }
 
@@ -52,7 +56,7 @@ pub fn what(facts: &Facts, tree: bool) -> Option<&'static str> {
 
 /// Rows of the methods that serve a place: name, what they do, options with defaults.
 pub fn methods_on(place: Place) -> Vec<[String; 3]> {
-    let tree = place == Place::Tree;
+    let tree = matches!(place, Place::Tree { .. });
     let row = |facts: &Facts| {
         let options = facts.options.iter().filter(|option| tree || option.key != NONNEGATIVE_KEY);
         let options = options.map(|one| option(one)).collect::<Vec<_>>().join(", ");
@@ -64,7 +68,7 @@ pub fn methods_on(place: Place) -> Vec<[String; 3]> {
 /// Rows of the laws of a place: name, and what they are.
 pub fn laws_on(place: Place) -> Vec<[String; 2]> {
     let what = |law: &LawKind| match place {
-        Place::Tree => law.facts().on_trees,
+        Place::Tree { .. } => law.facts().on_trees,
         Place::Table { .. } => Some(law.facts().on_tables),
     };
     LawKind::ALL.iter().filter_map(|law| Some([code(law.name()), what(law)?.to_owned()])).collect()

@@ -39,7 +39,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
                     n => format!(", {n} data sets"),
                 };
                 let blocks = counted(configs[0].blocks.len() as f64, "block");
-                format!("{}, {blocks} of the grid{sets}", configs[0].study)
+                let within = configs[0].data.within_words(", ");
+                format!("{}, {blocks} of the grid{sets}{within}", configs[0].study)
             }
             Document::Gridless(config) => config.words(),
         };

@@ -11,7 +11,7 @@ const NAMES: usize = 24;
 /// Prints the laws and methods that a config can name, with options and defaults.
 pub(super) fn run() -> Result<()> {
     let places = [
-        ("a hierarchy (data.levels)", Place::Tree),
+        ("a hierarchy (data.levels)", Place::Tree { inequalities: false }),
         ("a table ([[invariant]])", Place::Table { inequalities: true }),
     ];
     for (name, place) in places {

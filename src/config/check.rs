@@ -93,7 +93,7 @@ impl Checker<'_> {
             blocks.push(self.block(block, &all, &mut cells)?);
         }
         let (published, several) = (B::published(&wire.top), data.len() > 1);
-        self.one_data_set("published", published, several)?;
+        self.one_data_set("report.published", published, several)?;
         let excludes: Vec<Exclude> = wire
             .exclude
             .iter()
@@ -131,7 +131,7 @@ impl Checker<'_> {
     pub(crate) fn one_data_set<T>(&self, key: &str, given: Option<&Spanned<T>>, several: bool) -> Result<()> {
         let Some(given) = given.filter(|_| several) else { return Ok(()) };
         let label = "it would stand beside each of several data sets: want a config with one of them";
-        Err(self.error(format!("report.{key}: not used"), given.span(), label))
+        Err(self.error(format!("{key}: not used"), given.span(), label))
     }
 
     /// The master seeds. Errors: none, one twice, `seed` and `seeds`; several of a study that draws nothing.
@@ -290,7 +290,11 @@ impl Checker<'_> {
         for method in &methods {
             let refuse = |message: String, label: &str| Err(self.error(message, axis.span(), label));
             let got = format!("method: got `{}`", method.name());
-            let place = if on_table { Place::Table { inequalities: false } } else { Place::Tree };
+            let place = if on_table {
+                Place::Table { inequalities: false }
+            } else {
+                Place::Tree { inequalities: false }
+            };
             if let Err(why) = method.kind().somewhere(place) {
                 return refuse(got, why);
             }

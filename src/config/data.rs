@@ -31,7 +31,7 @@ impl Checker<'_> {
     /// the root; a known level below one that is not; nothing left to release; a column that is another one's.
     fn known(&self, data: &WireData, shape: &Shape, root: &str) -> Result<Known> {
         let levels: &[String] = match shape {
-            Shape::Hierarchy { levels } => levels,
+            Shape::Hierarchy { levels, .. } => levels,
             Shape::Table { invariants, .. } => {
                 let trees = invariants.iter().filter_map(|(spec, _)| match spec {
                     InvariantSpec::Hierarchy(levels) => Some(&levels[..]),
@@ -153,8 +153,9 @@ impl Checker<'_> {
         if let Some(entry) = &data.entry {
             self.no_duplicates("data.entry", entry.get_ref(), entry.span())?;
         }
+        let root = data.root.as_ref().map_or(ROOT, |root| root.get_ref()).to_owned();
         let shape = match (&data.levels, invariants) {
-            (Some(levels), []) => {
+            (Some(levels), inequalities) => {
                 if levels.get_ref().is_empty() {
                     return Err(self.error(
                         "data.levels: got an empty list",
@@ -170,15 +171,13 @@ impl Checker<'_> {
                         "the levels name the nodes",
                     ));
                 }
-                Shape::Hierarchy { levels: levels.get_ref().clone() }
-            }
-            (Some(levels), _) => {
-                return Err(self.error(
-                    "data.levels: not used beside an [[invariant]]",
-                    levels.span(),
-                    "other equations would tie nodes across the tree, which samplers of trees do not draw: want an [[invariant]] of kind \
-                     \"hierarchy\" with these levels in its place, beside the others",
-                ));
+                let between = |wire: &Spanned<WireInvariant>| {
+                    Ok((self.between_nodes(wire, levels, &root)?, wire.span()))
+                };
+                Shape::Hierarchy {
+                    levels: levels.get_ref().clone(),
+                    inequalities: inequalities.iter().map(between).collect::<Result<_>>()?,
+                }
             }
             (None, []) => {
                 return Err(self.error(
@@ -195,7 +194,6 @@ impl Checker<'_> {
                     .collect::<Result<Vec<_>>>()?,
             },
         };
-        let root = data.root.as_ref().map_or(ROOT, |root| root.get_ref()).to_owned();
         let known = self.known(data, &shape, &root)?;
         Ok(DataSource {
             root,

@@ -18,7 +18,7 @@ impl Checker<'_> {
             WireKeep::Levels(names) => names,
         };
         let refuse = |message: String, label: String| Err(self.error(message, wire.span(), label));
-        let Shape::Hierarchy { levels } = &data.shape else {
+        let Shape::Hierarchy { levels, .. } = &data.shape else {
             let label = "a table has one level: want true (all entries) or false";
             return refuse("keep-draws: got a list of levels".into(), label.into());
         };
@@ -50,18 +50,14 @@ impl Checker<'_> {
         sizes: Option<&Spanned<Vec<i64>>>,
         data: &DataSource,
     ) -> Result<Queries> {
-        let mut asked =
-            Queries { queries: self.queries(queries, &data.count)?, sizes: Queries::SIZES.into() };
+        let mut asked = Queries {
+            queries: self.queries(queries, &data.count)?,
+            sizes: self.sizes("report.sizes", sizes)?,
+        };
         let Some(sizes) = sizes else { return Ok(asked) };
-        let own = sizes.get_ref();
-        if own.first() != Some(&0) || !own.is_sorted_by(|a, b| a < b) {
-            let label = "want the smallest count of every size, ascending from 0, as [0, 1, 10, 100]";
-            return Err(self.error(format!("report.sizes: got {own:?}"), sizes.span(), label));
-        }
-        asked.sizes.clone_from(own);
         if asked.queries.is_empty() {
             let columns = match &data.shape {
-                Shape::Hierarchy { levels } => levels.clone(),
+                Shape::Hierarchy { levels, .. } => levels.clone(),
                 Shape::Table { entry: Some(entry), .. } => entry.clone(),
                 Shape::Table { entry: None, .. } => {
                     let label = "want `entry` in [data], or `queries` in [report]";
@@ -71,6 +67,17 @@ impl Checker<'_> {
             asked.queries.push(QuerySpec { columns, span: sizes.span() });
         }
         Ok(asked)
+    }
+
+    /// The smallest count of every size. Errors: those that do not ascend from 0.
+    pub(crate) fn sizes(&self, key: &str, sizes: Option<&Spanned<Vec<i64>>>) -> Result<Vec<i64>> {
+        let Some(sizes) = sizes else { return Ok(Queries::SIZES.into()) };
+        let own = sizes.get_ref();
+        if own.first() != Some(&0) || !own.is_sorted_by(|a, b| a < b) {
+            let label = "want the smallest count of every size, ascending from 0, as [0, 1, 10, 100]";
+            return Err(self.error(format!("{key}: got {own:?}"), sizes.span(), label));
+        }
+        Ok(own.clone())
     }
 
     /// The queries. Errors: none in the list, one without columns, a column twice, the column of the counts, a query twice.

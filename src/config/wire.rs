@@ -79,7 +79,7 @@ macro_rules! study_with {
             /// In place of `seed`: so many master seeds, 1, 2, 3 and so on.
             #[schemars(with = "Option<i64>", range(min = 1))]
             seeds: Option<toml::Spanned<i64>>,
-            /// What is done with the cells: release (default), meeting, privacy or frontier; or composition, which has other keys.
+            /// What is done with the cells: release (default), meeting, privacy, frontier, coverage; or composition, which has other keys.
             #[schemars(with = $study, extend("enum" = [$study_name]))]
             study: Option<toml::Spanned<String>>,
             /// The confidential counts; of several data sets, each with a `name`, every one has the whole grid.
@@ -289,15 +289,36 @@ pub enum WireInvariant {
         /// Largest value, or its column.
         upper: Option<Bound>,
     },
-    /// Inequalities with explicit coefficients, as for a matrix: `rows · y >= values`.
+    /// Inequalities. On a table with explicit coefficients, as for a matrix: `rows · y >= values`. On a hierarchy (`data.levels`) one
+    /// between counts of nodes: those of `of`, less those of `minus`, are at least `value`.
     AtLeast {
         /// Coefficients.
         rows: Option<Vec<Vec<i64>>>,
         /// File, relative to the config.
         table: Option<String>,
         /// The least values.
-        values: Vec<i64>,
+        values: Option<Vec<i64>>,
+        /// Nodes that count for it: each by its name on its level, with as many levels above as tell it from others; the root by the
+        /// name of its level.
+        of: Option<Axis<WireNode>>,
+        /// Nodes that count against it.
+        minus: Option<Axis<WireNode>>,
+        /// The least value; default 0.
+        value: Option<i64>,
     },
+}
+
+/// A node of a hierarchy: `{ borough = "Bronx" }`, or `"total"` for the root.
+#[derive(Debug, Clone, serde::Deserialize, schemars::JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "want names by level, as { borough = \"Bronx\" }, or the name of the root's level"
+)]
+pub enum WireNode {
+    /// The root, by the name of its level.
+    Root(String),
+    /// Columns of levels and names.
+    Names(std::collections::BTreeMap<String, String>),
 }
 
 /// `[report]` of a study that draws no releases.

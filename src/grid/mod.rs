@@ -9,7 +9,8 @@ use crate::catalogue::{IntegerNoise, Method, OnLaw, Place, RealNoise};
 use crate::config::{Block, CellPart, Config, Point, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{
-    Asked, Bound, CsvTable, InvariantSpec, InvariantTable, Refusal, Shape, Subject, Wanted, read_subject,
+    Asked, Bound, CsvTable, DataSource, HierarchyTable, InvariantSpec, InvariantTable, Known, Refusal, Shape,
+    Subject, Wanted, read_subject,
 };
 use crate::law::EuclideanLaplace;
 use crate::methods::{On, OnTable, OnTree, Problem, Streams};
@@ -18,7 +19,7 @@ use crate::privacy::{
 };
 use crate::rng::{Role, TaskKey};
 use excluded::Excluded;
-pub use resolved::{absolute, resolved};
+pub use resolved::{absolute, invariant_blocks, resolved};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -117,7 +118,8 @@ impl Cell {
     pub fn problem<'a>(&'a self, subject: &'a Subject) -> Problem<'a> {
         let place = match subject {
             Subject::Hierarchy(table) => {
-                On::Tree(OnTree { hierarchy: &table.hierarchy, counts: &table.counts, piece: None })
+                let HierarchyTable { hierarchy, counts, region, .. } = table;
+                On::Tree(OnTree { hierarchy, counts, region, piece: None })
             }
             Subject::Table(table) => On::Table(on_table(table)),
         };
@@ -314,10 +316,13 @@ fn subject(config: &Config, table: CsvTable) -> Result<(Subject, Option<Arc<Aske
         config.part.queries().queries.iter().map(|query| &query.columns[..]).collect();
     let read = read_subject(table, &config.data, &queries, config.part.keep());
     let (subject, asked) = read.map_err(|refusal| match (refusal, &config.data.shape) {
-        (Refusal::Invariant(i, message), Shape::Table { invariants, .. }) => {
-            config.error(message, invariants[i].1.clone(), "this invariant does not fit the data")
+        (Refusal::Invariant(i, message), shape) => {
+            let span = match shape {
+                Shape::Table { invariants, .. } => invariants[i].1.clone(),
+                Shape::Hierarchy { inequalities, .. } => inequalities[i].1.clone(),
+            };
+            config.error(message, span, "this invariant does not fit the data")
         }
-        (Refusal::Invariant(_, message), _) => Failure::data(&config.data.table, message),
         (Refusal::File(failure), _) => failure,
     })?;
     Ok((subject, asked.map(Arc::new)))
@@ -455,7 +460,7 @@ impl OnLaw for Makes {
 /// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it; a
 /// scale that a law refuses.
 pub fn check(config: &Config) -> Result<()> {
-    let (places, excluded) = (places(&config.data.shape), Excluded::new(&config.excludes));
+    let (places, excluded) = (places(&config.data), Excluded::new(&config.excludes));
     for block in &config.blocks {
         check_scales(config, &excluded, block)?;
         let lagged = !block.axes.lag.is_empty();
@@ -494,7 +499,7 @@ fn check_scales(config: &Config, excluded: &Excluded, block: &Block) -> Result<(
         let levels = match (&noise.point.split, &config.data.shape) {
             (SplitSpec::Each, _) | (_, Shape::Table { .. }) => 1..=1,
             (SplitSpec::Shares(shares), _) => shares.len()..=shares.len(),
-            (SplitSpec::Even, Shape::Hierarchy { levels }) => 1..=levels.len() + 1,
+            (SplitSpec::Even, Shape::Hierarchy { levels, .. }) => 1..=levels.len() + 1,
         };
         let bought = levels.map(|levels| on_levels(&noise.point, noise.point.budget.loss, levels));
         if let Err(e) = bought.reduce(std::result::Result::or).expect("there is a level") {
@@ -509,9 +514,16 @@ fn unbought(config: &Config, block: &Block, e: &crate::Error) -> Failure {
     config.error(e.to_string(), block.split_span.clone(), "want a budget that fits the law and the levels")
 }
 
-/// Where the noise of a config may be, as far as it tells without the data: columns of bounds may be empty.
-fn places(shape: &Shape) -> Vec<Place> {
-    let Shape::Table { invariants, .. } = shape else { return vec![Place::Tree] };
+/// Where the noise of a config may be, as far as it tells without the data: columns of bounds may be empty, and of inequalities
+/// between known counts nothing is left.
+fn places(data: &DataSource) -> Vec<Place> {
+    let tree = |inequalities| Place::Tree { inequalities };
+    let invariants = match &data.shape {
+        Shape::Hierarchy { inequalities, .. } if inequalities.is_empty() => return vec![tree(false)],
+        Shape::Hierarchy { .. } if data.known == Known::default() => return vec![tree(true)],
+        Shape::Hierarchy { .. } => return vec![tree(false), tree(true)],
+        Shape::Table { invariants, .. } => invariants,
+    };
     let bounded = |spec: &InvariantSpec| match spec {
         InvariantSpec::Nonnegative | InvariantSpec::AtLeast(..) => Some(true),
         InvariantSpec::Bounds(lower, upper) => {
@@ -553,7 +565,7 @@ fn fits(method: Method, subject: &Subject) -> std::result::Result<(), String> {
 /// Where the noise of a subject is.
 fn place(subject: &Subject) -> Place {
     match subject {
-        Subject::Hierarchy(_) => Place::Tree,
+        Subject::Hierarchy(_) => Place::Tree { inequalities: subject.ties_nodes() },
         Subject::Table(table) => Place::Table { inequalities: !table.region.is_everything() },
     }
 }

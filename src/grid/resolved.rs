@@ -4,11 +4,11 @@ use super::{Cell, Plan};
 use crate::catalogue;
 use crate::config::data::ROOT;
 use crate::config::{AXES, Config, DEFAULT_STUDY, Thresholds};
-use crate::input::{Bound, InvariantSpec, Shape, Subject};
+use crate::input::{Bound, InvariantSpec, NodeInequality, NodeName, Shape, Subject};
 use crate::privacy::{Amount, Measure};
 use std::fmt::Write;
 use std::path::Path;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
 /// The resolved config of a grid as TOML, with a plan for each data set; paths are absolute.
 pub fn resolved(plans: &[&Plan]) -> String {
@@ -25,9 +25,12 @@ pub fn resolved(plans: &[&Plan]) -> String {
     if config.study != DEFAULT_STUDY {
         document["study"] = value(config.study);
     }
-    if let Shape::Table { invariants, .. } = &config.data.shape {
-        let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
-        document["invariant"] = Item::ArrayOfTables(specs);
+    let invariants: ArrayOfTables = match &config.data.shape {
+        Shape::Table { invariants, .. } => invariants.iter().map(|(spec, _)| invariant(spec)).collect(),
+        Shape::Hierarchy { inequalities, .. } => inequalities.iter().map(|(one, _)| between(one)).collect(),
+    };
+    if !invariants.is_empty() {
+        document["invariant"] = Item::ArrayOfTables(invariants);
     }
     document["data"] = match plans {
         [one] => Item::Table(data(&one.config)),
@@ -56,6 +59,13 @@ pub fn resolved(plans: &[&Plan]) -> String {
         }
     }
     text
+}
+
+/// `[[invariant]]` blocks as TOML.
+pub fn invariant_blocks<'a>(specs: impl Iterator<Item = &'a InvariantSpec>) -> String {
+    let mut document = DocumentMut::new();
+    document["invariant"] = Item::ArrayOfTables(specs.map(invariant).collect());
+    document.to_string()
 }
 
 /// A path as resolved configs have it.
@@ -93,7 +103,7 @@ fn data(config: &Config) -> Table {
         data["known-column"] = value(column.as_str());
     }
     match &source.shape {
-        Shape::Hierarchy { levels } => data["levels"] = list(levels),
+        Shape::Hierarchy { levels, .. } => data["levels"] = list(levels),
         Shape::Table { entry, .. } => {
             if let Some(entry) = entry {
                 data["entry"] = list(entry);
@@ -141,6 +151,24 @@ impl Plan {
         write!(text, "{}", cell.part.lines(&cell.at))?;
         Ok(())
     }
+}
+
+/// An inequality between nodes.
+fn between(inequality: &NodeInequality) -> Table {
+    let node = |node: &NodeName| match &node.names[..] {
+        [] => Value::from(node.root.as_str()),
+        names => Value::InlineTable(names.iter().map(|(level, name)| (level, name.as_str())).collect()),
+    };
+    let NodeInequality { of, minus, least } = inequality;
+    let mut table = Table::new();
+    for (key, nodes) in [("of", of), ("minus", minus)] {
+        if !nodes.is_empty() {
+            table[key] = value(nodes.iter().map(node).collect::<Array>());
+        }
+    }
+    table["value"] = value(*least);
+    table["kind"] = value("at-least");
+    table
 }
 
 fn invariant(spec: &InvariantSpec) -> Table {

@@ -1,4 +1,4 @@
-//! Districts: sums and differences over any leaves, from a table with a row for each leaf of each.
+//! Districts and queries: sums and differences over any leaves or entries, from a table with a row for each of each.
 
 use super::Noisy;
 use crate::failure::{Failure, Result};
@@ -7,41 +7,42 @@ use crate::page::data_column;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Weights of leaves under a name.
+/// Weights of leaves or entries under a name.
 #[derive(Debug, Clone)]
-pub(super) struct District {
-    pub(super) name: String,
-    /// Leaves by number, in the order of the tree, with 1 or -1.
-    pub(super) weights: Vec<(u32, i8)>,
+pub struct District {
+    /// The name.
+    pub name: String,
+    /// Nodes or entries, ascending, with 1 or -1.
+    pub weights: Vec<(u32, i8)>,
 }
 
-/// Reads districts: the columns of the levels with the keys of a leaf, `name`, and perhaps `weight`, which is 1, 0 or -1.
+/// Reads districts or queries: the columns with the keys of a leaf or an entry, `name`, and perhaps `weight`, which is 1, 0 or -1.
 ///
-/// Refused, with file and row: a missing column, a blank name, keys that are those of no leaf, a leaf twice under one name,
+/// Refused, with file and row: a missing column, a blank name, keys that are those of no leaf or entry, one twice under one name,
 /// another weight.
 pub(super) fn read(path: &Path, noisy: &Noisy) -> Result<Vec<District>> {
     let table = CsvTable::read_wanted(path, &Wanted::readable())?;
     let key = |level: &String| table.column(&data_column(level, &["name", "weight"]));
-    let keys = noisy.levels.iter().map(key).collect::<Result<Vec<_>>>()?;
+    let keys = noisy.columns.iter().map(key).collect::<Result<Vec<_>>>()?;
     let name = table.column("name")?;
     let weight = table.columns.iter().position(|column| column == "weight");
+    let (part, word) = noisy.query_words();
     if table.is_empty() {
-        return Err(Failure::data(path, "no rows below the header, want one for each leaf of each district"));
+        let message = format!("no rows below the header, want one for each {part} of each {word}");
+        return Err(Failure::data(path, message));
     }
-    let numbers = 0..noisy.tree.leaves().len() as u32;
-    let leaves: HashMap<Vec<&str>, u32> =
-        noisy.tree.leaves().iter().map(|&leaf| noisy.keys(leaf as usize)).zip(numbers).collect();
+    let parts = noisy.parts();
     let (mut places, mut districts): (HashMap<&str, usize>, Vec<District>) = Default::default();
     let mut seen: HashMap<(usize, u32), usize> = HashMap::new();
     for row in 0..table.len() {
         let own: Vec<&str> = keys.iter().map(|&place| table.text(row, place)).collect();
-        let leaf = *leaves.get(&own).ok_or_else(|| {
-            let message = format!("`{}` is no leaf of {}", own.join(", "), noisy.path.display());
+        let leaf = *parts.get(&own).ok_or_else(|| {
+            let message = format!("`{}` is no {part} of {}", own.join(", "), noisy.path.display());
             table.bad_row(row, message)
         })?;
         let text = table.text(row, name);
         if text.is_empty() {
-            return Err(table.bad_row(row, "`name` is blank, want the name of a district"));
+            return Err(table.bad_row(row, format!("`name` is blank, want the name of a {word}")));
         }
         let place = *places.entry(text).or_insert_with(|| {
             districts.push(District { name: text.to_owned(), weights: Vec::new() });

@@ -1,16 +1,16 @@
 //! Errors of targets in draws of the method that made a release.
 
 use super::Noisy;
+use super::noisy::Ground;
 use super::target::Target;
 use crate::catalogue::Method;
 use crate::engine::Pool;
 use crate::law::Errors;
-use crate::methods::{On, OnTree, Out, Problem, Sink, Streams, Sums};
+use crate::methods::{Out, Problem, Sink, Streams, Sums};
 use crate::rng::{Role, TaskKey};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Values that are kept at most, of all targets together; draws at most.
 const VALUES: usize = 1 << 26;
@@ -36,11 +36,11 @@ pub(super) fn number(targets: usize, level: f64) -> Result<usize> {
     }
 }
 
-/// By target, its errors in so many draws, one after the other. `counts`: what the method is given as the counts. Errors: the method
+/// By target, its errors in so many draws, one after the other. `ground`: what the method is given as the counts. Errors: the method
 /// does not serve the law, or cannot draw.
 pub(super) fn errors(
     noisy: &Noisy,
-    (method, counts): (Method, &Arc<[i64]>),
+    (method, ground): (Method, &Ground),
     targets: &[Target],
     (draws, seed): (usize, u64),
 ) -> Result<Vec<Vec<f64>>> {
@@ -51,7 +51,7 @@ pub(super) fn errors(
         law: noisy.law,
         epsilon: 1.0,
         calibration: &calibration,
-        place: On::Tree(OnTree { hierarchy: &noisy.tree, counts, piece: None }),
+        place: noisy.on(ground),
         streams: Streams { key, noise: CELL, records: 0 },
     };
     let prepared = method.prepare(&problem)?;
@@ -60,7 +60,7 @@ pub(super) fn errors(
         .map(|from| from..(from + BATCH).min(draws as u64))
         .collect();
     let draw = |range: Range<u64>| {
-        let mut taken = Taken { noisy, targets, errors: Vec::new() };
+        let mut taken = Taken { targets, errors: Vec::new() };
         prepared.draw(range, &mut Out { crew: &Pool, sink: &mut taken })?;
         Ok(taken.errors)
     };
@@ -74,14 +74,13 @@ pub(super) fn errors(
 
 /// The errors of all targets, release by release.
 struct Taken<'a> {
-    noisy: &'a Noisy,
     targets: &'a [Target],
     errors: Vec<Vec<f64>>,
 }
 
 impl Taken<'_> {
     fn take(&mut self, error: impl Fn(usize) -> f64) {
-        let errors = self.targets.iter().map(|target| target.value(&self.noisy.tree, &error)).collect();
+        let errors = self.targets.iter().map(|target| target.value(&error)).collect();
         self.errors.push(errors);
     }
 }

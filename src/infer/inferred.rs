@@ -1,10 +1,15 @@
-//! What a noisy file says: the intervals of its nodes and of districts.
+//! What a noisy file says: the intervals of its counts, and of districts or queries.
 
+use super::conditioned::Walked;
 use super::districts::District;
 use super::interval::{Bounds, Interval, Said};
+use super::leaves::Leaves;
+use super::model::Modelled;
+use super::noisy::Structure;
+use super::posterior::Believed;
 use super::ratios::Ratio;
 use super::target::Target;
-use super::{Noisy, Wish, pivots, posterior, ratios, raw};
+use super::{Noisy, Wish, model, pivots, posterior, ratios, raw, table_posterior};
 use crate::failure::Result;
 use std::path::PathBuf;
 
@@ -13,7 +18,7 @@ use std::path::PathBuf;
 pub struct Inferred {
     /// The file.
     pub noisy: Noisy,
-    /// Where districts come from.
+    /// Where districts or queries come from.
     pub queries: Option<PathBuf>,
     /// What the intervals hold.
     pub level: f64,
@@ -23,51 +28,80 @@ pub struct Inferred {
     pub projected: bool,
     /// What the posterior rests on, in words; `None` without a prior.
     pub prior: Option<String>,
+    /// The chains that gave the posterior; `None` where its laws and draws are exact.
+    pub chains: Option<Walked>,
     /// Draws that were taken; 0 where none were.
     pub draws: usize,
-    /// Ratios of districts.
+    /// Draws of the posterior that were asked for, one after the other, each with the counts of all nodes.
+    pub kept: Vec<i64>,
+    /// What it says of a model.
+    pub modelled: Option<Modelled>,
+    /// Ratios of districts or queries.
     pub ratios: Vec<Ratio>,
-    /// Nodes, in the order of the tree; then districts.
+    /// Nodes in the order of the tree, or sums and entries of a table; then districts or queries.
     pub intervals: Vec<Interval>,
 }
 
-/// The intervals of a file. Errors: the method; a prior that does not serve it.
-pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Result<Inferred> {
+/// The intervals of a file. Errors: the method; a prior or a model that does not serve it.
+pub(super) fn of(
+    wish: &Wish,
+    mut noisy: Noisy,
+    leaves: Option<&Leaves>,
+    districts: Vec<District>,
+) -> Result<Inferred> {
+    let modelled = wish.model.as_ref().map(|model| model::of(wish, &noisy, leaves, model)).transpose()?;
     let projected = noisy.method.kind().is_free() && wish.prior.is_none();
     if projected {
         raw::project(&mut noisy).map_err(|e| noisy.refused(e))?;
     }
-    let mut targets: Vec<Target> = (0..noisy.tree.nodes()).map(Target::Node).collect();
+    let counts = noisy.counts();
+    let mut targets: Vec<Target> = (0..counts).map(|count| noisy.target(count)).collect();
     targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
-    let (said, draws, prior) = match wish.prior {
+    let (said, draws, prior, chains, kept) = match &wish.prior {
         None => {
             let (said, draws) = pivots::said(wish, &noisy, &targets)?;
-            (said, draws, None)
+            (said, draws, None, None, Vec::new())
         }
         Some(prior) => {
-            let (said, draws, words) = posterior::said(wish, &noisy, &targets, prior)?;
-            (said, draws, Some(words))
+            let Believed { said, draws, words, chains, kept } = match &noisy.structure {
+                Structure::Tree(_) => posterior::said(wish, (&noisy, leaves), &targets, prior)?,
+                Structure::Table(entries) => table_posterior::said(wish, &noisy, entries, &targets, prior)?,
+            };
+            (said, draws, Some(words), chains, kept)
         }
     };
     let bounds = Bounds::new(&noisy);
     let interval = |(place, (target, said)): (usize, (&Target, Said))| {
         let Said { estimate, deviation, low, high, by, naive } = said;
-        let (of, node) = match target {
-            Target::Node(v) => (Ok(noisy.tree.level(*v)), Some(*v)),
-            Target::Sum(_) => (Err(districts[place - noisy.tree.nodes()].name.clone()), None),
+        let (of, count) = match place.checked_sub(counts) {
+            None => (Ok(noisy.level(place)), Some(place)),
+            Some(district) => (Err(districts[district].name.clone()), None),
         };
         let half = 0.5 * (high - low);
         let (low, high, met) = bounds.meet(target, low, high);
-        Interval { of, node, estimate, deviation, half, low, high, met, by, band: None, naive }
+        Interval { of, count, estimate, deviation, half, low, high, met, by, band: None, naive }
     };
     let mut intervals: Vec<Interval> = targets.iter().zip(said).enumerate().map(interval).collect();
     if wish.bands {
         pivots::bands(&noisy, wish, &targets, &bounds, &mut intervals)?;
     }
     let names: Vec<&str> = districts.iter().map(|district| &*district.name).collect();
-    let ratios = ratios::of(wish, &noisy, &names, &targets[noisy.tree.nodes()..])?;
+    let ratios = ratios::of(wish, &noisy, &names, &targets[counts..])?;
     let is_guaranteed =
         prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
     let (queries, level) = (wish.queries.clone(), wish.level);
-    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, draws, ratios, intervals })
+    Ok(Inferred {
+        noisy,
+        queries,
+        level,
+        is_guaranteed,
+        projected,
+        prior,
+        chains,
+        draws,
+        kept,
+        modelled,
+        ratios,
+        intervals,
+    })
 }

@@ -1,7 +1,9 @@
 //! What is said of one count, and what it meets.
 
-use super::Noisy;
+use super::noisy::{Noisy, Structure};
+use super::reach::Reach;
 use super::target::Target;
+use crate::diagnostics::Moments;
 
 /// How an interval was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,8 @@ impl By {
     }
 }
 
-/// What became of an interval where it met what is known: counts are >= 0, and no more than a known count around them.
+/// What became of an interval where it met what is known: counts are >= 0, and no more than a known count around them, or than an
+/// invariant leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Met {
     /// Nothing.
@@ -66,15 +69,27 @@ impl Said {
     pub(super) fn around(estimate: f64, half: f64, deviation: f64, by: By) -> Self {
         Self { estimate, deviation, low: estimate - half, high: estimate + half, by, naive: f64::NAN }
     }
+
+    /// What draws of a posterior say: their mean, and the ranks on either side of which lie at most as many as the level leaves.
+    pub(super) fn of_draws(mut values: Vec<f64>, level: f64) -> Self {
+        let mut moments = Moments::default();
+        values.iter().for_each(|&x| moments.push(x));
+        values.sort_by(f64::total_cmp);
+        let draws = values.len();
+        let beyond = libm::floor(0.5 * (1.0 - level) * (draws + 1) as f64) as usize;
+        let (low, high) = (values[beyond.max(1) - 1], values[draws - beyond.max(1)]);
+        let (estimate, deviation) = (moments.mean(), moments.deviation());
+        Self { estimate, deviation, low, high, by: By::Posterior, naive: f64::NAN }
+    }
 }
 
 /// What is said of one count.
 #[derive(Debug, Clone)]
 pub struct Interval {
-    /// The level of a node, from 0; of a district the name.
+    /// The level of a node, of an entry or of a sum of entries, from 0; of a district or a query the name.
     pub of: std::result::Result<usize, String>,
-    /// The node.
-    pub node: Option<usize>,
+    /// The number of what has a level: [`Noisy::keys`].
+    pub count: Option<usize>,
     /// Released, the estimate of least squares where values do not add up, or the posterior mean.
     pub estimate: f64,
     /// The standard deviation of its error, in counts.
@@ -89,7 +104,7 @@ pub struct Interval {
     pub met: Met,
     /// How it was found.
     pub by: By,
-    /// The ends of a band that holds for all counts of its level, or for all districts, at once.
+    /// The ends of a band that holds for all counts of its level, or for all districts or queries, at once.
     pub band: Option<Band>,
     /// Of a bootstrap: how often an interval by the law of the noise alone would hold; NaN where there is none.
     pub naive: f64,
@@ -106,16 +121,20 @@ pub struct Band {
     pub high: f64,
 }
 
-/// What is known of counts: they are >= 0, and no more than a known count around them.
-pub(super) struct Bounds<'a> {
-    noisy: &'a Noisy,
+/// What is known of counts: they are >= 0, and no more than a known count around them, or than what the invariant leaves.
+pub(super) enum Bounds<'a> {
     /// By node, the nearest known node at or above it.
-    known: Vec<Option<u32>>,
+    Tree(&'a Noisy, Vec<Option<u32>>),
+    /// What entries can be.
+    Table(&'a Reach),
 }
 
 impl<'a> Bounds<'a> {
     pub(super) fn new(noisy: &'a Noisy) -> Self {
-        let tree = &noisy.tree;
+        let tree = match &noisy.structure {
+            Structure::Tree(nodes) => &nodes.tree,
+            Structure::Table(entries) => return Self::Table(&entries.reach),
+        };
         let mut known: Vec<Option<u32>> = vec![None; tree.nodes()];
         for v in 0..tree.nodes() {
             known[v] = match tree.is_known(v) {
@@ -124,20 +143,22 @@ impl<'a> Bounds<'a> {
                 false => None,
             };
         }
-        Self { noisy, known }
+        Self::Tree(noisy, known)
     }
 
     /// The least and the largest value that a target can have.
-    fn of(&self, target: &Target) -> (f64, f64) {
-        let value = |known: Option<u32>| known.map_or(f64::INFINITY, |v| self.noisy.values[v as usize]);
+    pub(super) fn of(&self, target: &Target) -> (f64, f64) {
+        let (noisy, known) = match self {
+            Self::Tree(noisy, known) => (noisy, known),
+            Self::Table(reach) => return reach.of(target),
+        };
+        let value = |known: Option<u32>| known.map_or(f64::INFINITY, |v| noisy.values[v as usize]);
         match target {
-            Target::Node(v) => (0.0, value(self.known[*v])),
+            Target::Count(v) => (0.0, value(known[*v])),
             Target::Sum(weights) => {
-                let leaves = self.noisy.tree.leaves();
                 let side = |sign: i8| -> f64 {
                     let own = weights.iter().filter(|(_, weight)| *weight == sign);
-                    let mut around: Vec<Option<u32>> =
-                        own.map(|&(leaf, _)| self.known[leaves[leaf as usize] as usize]).collect();
+                    let mut around: Vec<Option<u32>> = own.map(|&(leaf, _)| known[leaf as usize]).collect();
                     around.sort_unstable();
                     around.dedup();
                     around.into_iter().map(value).sum()

@@ -3,27 +3,35 @@
 use super::{By, Inferred, Interval, Met, Ratio};
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, counted, grouped, line, thousands};
+use std::collections::HashSet;
 
 /// Nodes of a level that are shown by name at most.
 const SHOWN: usize = 20;
-/// Marks of a level in a figure at most.
-const MARKS: usize = 500;
+/// Places of marks in a figure, beside and above each other: of marks of a level at one place the first is drawn.
+const PLACES: [f64; 2] = [90.0, 45.0];
 
 impl Inferred {
-    /// The page: what the file is, each level in one row, the nodes of short levels, the districts, and a figure.
+    /// The page: what the file is, each level in one row, the counts of short levels, districts or queries, and a figure.
     pub fn page(&self) -> Page {
-        let levels = self.noisy.tree.levels();
+        let levels = self.noisy.levels();
         let page = self.levels();
         let named = (0..levels).filter(|&level| self.of_level(level).count() <= SHOWN);
         let page = named.fold(page, |page, level| page.and(self.nodes(level)));
-        page.and(self.districts()).and(self.ratios())
+        let model = self.modelled.as_ref().map(|modelled| modelled.page(&percent(self.level)));
+        page.and(self.queried()).and(self.ratios()).and(model.unwrap_or_default())
+    }
+
+    /// The heading of the page.
+    pub fn title(&self) -> String {
+        let (method, law) = (self.noisy.method_words(), self.noisy.law.name());
+        format!("{}: {method}, {law} noise", line(&self.noisy.path.display().to_string()))
     }
 
     fn of_level(&self, level: usize) -> impl Iterator<Item = &Interval> {
         self.intervals.iter().filter(move |interval| interval.of == Ok(level))
     }
 
-    fn of_districts(&self) -> impl Iterator<Item = &Interval> {
+    fn of_queries(&self) -> impl Iterator<Item = &Interval> {
         self.intervals.iter().filter(|interval| interval.of.is_err())
     }
 
@@ -31,12 +39,17 @@ impl Inferred {
     fn promise(&self) -> String {
         let percent = percent(self.level);
         if let Some(prior) = &self.prior {
-            let draws = match self.draws {
-                0 => String::new(),
-                draws => format!(" Districts rest on {} independent draws of it.", thousands(draws as f64)),
+            let draws = match (&self.chains, self.draws) {
+                (Some(walked), draws) => walked.words(draws),
+                (None, 0) => String::new(),
+                (None, draws) => {
+                    let what = if self.noisy.is_table() { "Intervals" } else { "Districts" };
+                    format!(" {what} rest on {} independent draws of it.", thousands(draws as f64))
+                }
             };
+            let (part, _) = self.noisy.query_words();
             return format!(
-                "Each interval holds {percent} % of the posterior, with equal tails. Prior of every leaf: {prior}. This is a \
+                "Each interval holds {percent} % of the posterior, with equal tails. Prior of every {part}: {prior}. This is a \
                  statement of who believes the prior, and none that holds whatever the counts are.{draws}"
             );
         }
@@ -59,18 +72,30 @@ impl Inferred {
                 thousands(self.draws as f64)
             ),
         };
-        let projected = match self.projected {
-            true => " The released values do not add up; estimates are those of least squares, which do.",
-            false => "",
+        let projected = match (self.projected, self.noisy.is_table()) {
+            (true, false) => {
+                " The released values do not add up; estimates are those of least squares, which do."
+            }
+            (true, true) => {
+                " The released values do not keep what the invariant fixes; estimates are those of least squares, which do."
+            }
+            (false, _) => "",
         };
-        let draws = match self.intervals.iter().any(|interval| interval.by == By::Draws) {
-            true => format!(
-                " Where the law itself is not computed, {} draws of the error stand for it; that is allowed for in the chance.",
-                thousands(self.draws as f64)
-            ),
-            false => String::new(),
+        let drawn = self.intervals.iter().filter(|interval| interval.by == By::Draws).count();
+        let draws = thousands(self.draws as f64);
+        let draws = match (drawn, self.intervals.len() - drawn) {
+            (0, _) => String::new(),
+            (_, 0) => format!(" The law itself is not computed: {draws} draws of the error stand for it"),
+            _ => format!(" Where the law itself is not computed, {draws} draws of the error stand for it"),
         };
-        kind + projected + &draws
+        let draws = if drawn > 0 { draws + "; that is allowed for in the chance." } else { draws };
+        let absent = match self.noisy.absent() {
+            "" => String::new(),
+            entry => {
+                format!(" Entries without a row, such as `{}`, are taken to be 0 for sure.", line(entry))
+            }
+        };
+        kind + projected + &draws + &absent
     }
 
     fn levels(&self) -> Page {
@@ -108,26 +133,29 @@ impl Inferred {
             row
         };
         let mut rows: Vec<Vec<String>> = Vec::new();
-        for level in 0..noisy.tree.levels() {
-            let scale = match noisy.scales[level] {
-                0.0 => "known".to_owned(),
-                scale => format!("{scale:.4}"),
+        for level in 0..noisy.levels() {
+            let scale = match (noisy.scale(level), noisy.is_table()) {
+                (None, false) => "known".to_owned(),
+                (None, true) => "-".to_owned(),
+                (Some(scale), _) => format!("{scale:.4}"),
             };
             rows.push(row(noisy.level_name(level), scale, self.of_level(level).collect()));
         }
-        let districts: Vec<&Interval> = self.of_districts().collect();
-        if !districts.is_empty() {
-            rows.push(row("districts", "-".into(), districts));
+        let queries: Vec<&Interval> = self.of_queries().collect();
+        if !queries.is_empty() {
+            rows.push(row(self.queries_word(), "-".into(), queries));
         }
-        let (method, law) = (noisy.method_words(), noisy.law.name());
-        let title = format!("{}: {method}, {law} noise", line(&noisy.path.display().to_string()));
-        Page::main(title)
+        Page::main(self.title())
             .text(self.promise())
             .table(Table::new(1, header, rows))
-            .text(match self.prior {
-                Some(_) => "Means over the counts of a row.",
-                None => {
+            .text(match (&self.prior, noisy.is_table()) {
+                (Some(_), _) => "Means over the counts of a row.",
+                (None, false) => {
                     "Means over the counts of a row. Counts are >= 0, and no more than a known count around them: intervals \
+                     are cut there, and where nothing is left stands the nearest value that can be."
+                }
+                (None, true) => {
+                    "Means over the counts of a row. Counts are >= 0, and within what the invariant leaves them: intervals \
                      are cut there, and where nothing is left stands the nearest value that can be."
                 }
             })
@@ -137,17 +165,27 @@ impl Inferred {
     fn nodes(&self, level: usize) -> Page {
         let noisy = &self.noisy;
         let own: Vec<&Interval> = self.of_level(level).collect();
-        let name = |interval: &Interval| match interval.node {
-            Some(node) if node > 0 => noisy.keys(node)[..level].join(", "),
-            _ => "total".to_owned(),
+        let name = |interval: &Interval| {
+            let keys = interval.count.map(|count| noisy.keys(count)).unwrap_or_default();
+            let words: Vec<&str> = keys.into_iter().filter(|key| !key.is_empty()).collect();
+            if words.is_empty() { "total".to_owned() } else { words.join(", ") }
         };
-        let title = format!("{} by {}", counted(own.len() as f64, "count"), noisy.level_name(level));
-        let title = if level == 0 { "Total".to_owned() } else { title };
+        let title = match noisy.level_name(level) {
+            "total" => "Total".to_owned(),
+            "entry" if noisy.is_table() => format!("The {}", entries(own.len())),
+            by if noisy.is_table() => format!("{} by {by}", counted(own.len() as f64, "sum")),
+            by => format!("{} by {by}", counted(own.len() as f64, "count")),
+        };
         Page::headed(title).table(self.table(noisy.level_name(level), own.iter().map(|i| (name(i), *i))))
     }
 
-    fn districts(&self) -> Page {
-        let own: Vec<&Interval> = self.of_districts().collect();
+    /// Districts, or queries.
+    fn queries_word(&self) -> &'static str {
+        if self.noisy.is_table() { "queries" } else { "districts" }
+    }
+
+    fn queried(&self) -> Page {
+        let own: Vec<&Interval> = self.of_queries().collect();
         if own.is_empty() {
             return Page::default();
         }
@@ -159,8 +197,10 @@ impl Inferred {
             0 => String::new(),
             more => format!("… and {} more, in intervals.csv of --out.", thousands(more as f64)),
         };
-        Page::main(format!("{} of {}", counted(own.len() as f64, "district"), line(&file)))
-            .table(self.table("district", shown.map(|i| (name(i), *i))))
+        let (_, word) = self.noisy.query_words();
+        let words = if own.len() == 1 { word } else { self.queries_word() };
+        Page::main(format!("{} {words} of {}", thousands(own.len() as f64), line(&file)))
+            .table(self.table(word, shown.map(|i| (name(i), *i))))
             .text(rest)
     }
 
@@ -192,22 +232,21 @@ impl Inferred {
     /// How sure counts are by their size: half the interval over the estimate.
     fn by_size(&self) -> Figure {
         let noisy = &self.noisy;
-        let series = |(name, mut own): (String, Vec<&Interval>)| {
-            own.retain(|i| i.estimate > 0.0);
-            own.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
-            let step = own.len().div_ceil(MARKS).max(1);
-            let mark = |i: &&Interval| Mark::new(i.estimate, 50.0 * (i.high - i.low) / i.estimate);
-            Series { name, kind: Kind::Dots, marks: own.iter().step_by(step).map(mark).collect() }
-        };
-        let levels = (0..noisy.tree.levels()).filter(|&level| noisy.scales[level] > 0.0);
+        let levels = (0..noisy.levels()).filter(|&level| noisy.is_table() || noisy.scale(level).is_some());
         let level = |level: usize| (noisy.level_name(level).to_owned(), self.of_level(level).collect());
-        let districts: Vec<&Interval> = self.of_districts().collect();
-        let districts = (!districts.is_empty()).then(|| ("districts".to_owned(), districts));
-        let all: Vec<(String, Vec<&Interval>)> = levels.map(level).chain(districts).collect();
+        let queries: Vec<&Interval> = self.of_queries().collect();
+        let queries = (!queries.is_empty()).then(|| (self.queries_word().to_owned(), queries));
+        let all: Vec<(String, Vec<&Interval>)> = levels.map(level).chain(queries).collect();
+        let mark = |i: &&Interval| {
+            (i.estimate > 0.0).then(|| Mark::new(i.estimate, 50.0 * (i.high - i.low) / i.estimate))
+        };
+        let marks: Vec<(String, Vec<Mark>)> =
+            all.iter().map(|(name, own)| (name.clone(), own.iter().filter_map(mark).collect())).collect();
+        let (drawn, thinned) = thin(marks);
         let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log, ends: (None, None) };
         let mut notes = Vec::new();
-        if all.iter().any(|(_, own)| own.len() > MARKS) {
-            notes.push(format!("Of more than {MARKS} counts some are drawn, at equal steps of their rank."));
+        if thinned {
+            notes.push("Of counts that would lie on each other one is drawn.".to_owned());
         }
         if all.iter().any(|(_, own)| own.iter().any(|i| i.estimate <= 0.0)) {
             notes.push("Estimates of 0 and below are left out.".to_owned());
@@ -219,10 +258,37 @@ impl Inferred {
                 .into(),
             x: axis("estimate, counts"),
             y: axis("half the interval, % of the estimate"),
-            panels: Panel::only(all.into_iter().map(series)),
+            panels: Panel::only(drawn),
             note: notes.join(" "),
         }
     }
+}
+
+/// A number of entries in words.
+fn entries(number: usize) -> String {
+    if number == 1 { "entry".to_owned() } else { format!("{} entries", thousands(number as f64)) }
+}
+
+/// The marks of each level as a series, of those at one place the first; and whether any is left out.
+fn thin(levels: Vec<(String, Vec<Mark>)>) -> (Vec<Series>, bool) {
+    let before: usize = levels.iter().map(|(_, marks)| marks.len()).sum();
+    let ends = |of: fn(&Mark) -> f64| {
+        let logs = levels.iter().flat_map(|(_, marks)| marks).map(of).filter(|x| *x > 0.0).map(libm::log);
+        logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+    };
+    let (x, y) = (ends(|mark| mark.x), ends(|mark| mark.y));
+    let place = |value: f64, (low, high): (f64, f64), places: f64| {
+        let share = (libm::log(value) - low) / (high - low).max(f64::MIN_POSITIVE);
+        libm::round(share * places) as i64
+    };
+    let series = |(name, mut marks): (String, Vec<Mark>)| {
+        let mut taken = HashSet::new();
+        marks.retain(|mark| taken.insert((place(mark.x, x, PLACES[0]), place(mark.y, y, PLACES[1]))));
+        Series { name, kind: Kind::Dots, marks }
+    };
+    let drawn: Vec<Series> = levels.into_iter().map(series).collect();
+    let after: usize = drawn.iter().map(|series| series.marks.len()).sum();
+    (drawn, after < before)
 }
 
 /// A number of counts in words, with a digit behind the point if it is no integer.

@@ -2,155 +2,139 @@
 //! parametric bootstrap.
 
 use super::interval::{Band, Bounds, By, Interval, Said};
+use super::laws::{BESIDE, Law, PRODUCTS, Width, laws};
+use super::noisy::{Ground, Structure};
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
-use crate::catalogue::{Family, Method, MethodKind, Place, Projection};
+use crate::catalogue::{LawKind, Method, MethodKind, Place, Projection};
 use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
-use crate::inference::{NodeLaws, SumLaw, SumLaws};
-use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
-use rayon::prelude::*;
-use std::sync::Arc;
-
-/// Products that the law of one district may take: a minute. Where it only stands beside a bootstrap, some milliseconds.
-const PRODUCTS: [f64; 2] = [1e10, 1e7];
-
-/// The half width and the deviation of an error, as far as its law gives them.
-type Law = Option<(f64, f64)>;
 
 /// What is said of the targets, and by how many draws. Errors: the method.
 pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Vec<Said>, usize)> {
-    let is_pivot = noisy.is_pivot();
-    let by_law = match noisy.method.conditions() || !is_pivot {
-        true => laws(noisy, targets, wish.level).map_err(|e| noisy.refused(e))?,
-        false => vec![None; targets.len()],
-    };
-    if is_pivot && by_law.iter().all(Option::is_some) {
-        let said = |(target, law): (&Target, Law)| {
-            let (half, deviation) = law.unwrap_or_default();
-            Said::around(noisy.estimate(target), half, deviation, By::Law)
+    if noisy.is_pivot() {
+        let (widths, draws) = widths(noisy, targets, (wish.level, wish.seed))?;
+        let said = |(target, (width, by)): (&Target, (Width, By))| {
+            Said::around(noisy.estimate(target), width.half, width.deviation, by)
         };
-        return Ok((targets.iter().zip(by_law).map(said).collect(), 0));
+        return Ok((targets.iter().zip(widths).map(said).collect(), draws));
+    }
+    let by_law = laws(noisy, targets, wish.level, BESIDE).map_err(|e| noisy.refused(e))?;
+    let errors = drawn_errors(noisy, targets, (wish.level, wish.seed))?;
+    let draws = errors.first().map_or(0, Vec::len);
+    let said = |(target, (errors, law)): (&Target, (Vec<f64>, Law))| {
+        let naive = law.map_or(f64::NAN, |law| {
+            errors.iter().filter(|z| z.abs() <= law.half).count() as f64 / errors.len() as f64
+        });
+        Said { naive, ..bootstrap(noisy.estimate(target), &errors, wish.level) }
+    };
+    Ok((targets.iter().zip(errors.into_iter().zip(by_law)).map(said).collect(), draws))
+}
+
+/// What is known of the errors of a pivot whatever the counts are: by their law where it is computed, else by draws, whose number
+/// comes with it. Errors: the method.
+pub(super) fn widths(
+    noisy: &Noisy,
+    targets: &[Target],
+    (level, seed): (f64, u64),
+) -> Result<(Vec<(Width, By)>, usize)> {
+    let by_law = laws(noisy, targets, level, PRODUCTS).map_err(|e| noisy.refused(e))?;
+    if by_law.iter().all(Option::is_some) {
+        return Ok((by_law.into_iter().flatten().map(|width| (width, By::Law)).collect(), 0));
     }
     // Draws are of all targets where any is wanted: they come together.
-    let errors = drawn_errors(wish, noisy, targets, wish.seed)?;
+    let errors = drawn_errors(noisy, targets, (level, seed))?;
     let draws = errors.first().map_or(0, Vec::len);
-    let said = |(target, mut errors, law): (&Target, Vec<f64>, Law)| {
-        let estimate = noisy.estimate(target);
-        if let (true, Some((half, deviation))) = (is_pivot, law) {
-            return Said::around(estimate, half, deviation, By::Law);
+    let width = |(law, errors): (Law, Vec<f64>)| match law {
+        Some(width) => (width, By::Law),
+        None => {
+            let (half, deviation) = (upper(&errors, level, f64::abs), deviation(&errors));
+            (Width { half, deviation, holds: None }, By::Draws)
         }
-        let mut moments = Moments::default();
-        errors.iter().for_each(|&z| moments.push(z));
-        let deviation = moments.deviation();
-        if is_pivot {
-            let half = upper(&mut errors, wish.level, f64::abs);
-            return Said::around(estimate, half, deviation, By::Draws);
-        }
-        let side = 0.5 * (1.0 + wish.level);
-        let above = upper(&mut errors, side, |z| z);
-        let below = upper(&mut errors, side, |z| -z);
-        let naive = law.map_or(f64::NAN, |(half, _)| {
-            errors.iter().filter(|z| z.abs() <= half).count() as f64 / errors.len() as f64
-        });
-        Said { estimate, deviation, low: estimate - above, high: estimate + below, by: By::Bootstrap, naive }
     };
-    let all = targets.iter().zip(errors).zip(by_law).map(|((target, errors), law)| (target, errors, law));
-    Ok((all.map(said).collect(), draws))
+    Ok((by_law.into_iter().zip(errors).map(width).collect(), draws))
+}
+
+fn deviation(errors: &[f64]) -> f64 {
+    errors.iter().copied().collect::<Moments>().deviation()
+}
+
+/// The interval of a parametric bootstrap around what was released, by errors of the method repeated on that: equal tails.
+pub(super) fn bootstrap(estimate: f64, errors: &[f64], level: f64) -> Said {
+    let side = 0.5 * (1.0 + level);
+    let (above, below) = (upper(errors, side, |z| z), upper(errors, side, |z| -z));
+    let (low, high) = (estimate - above, estimate + below);
+    Said { estimate, deviation: deviation(errors), low, high, by: By::Bootstrap, naive: f64::NAN }
 }
 
 /// Errors of some targets in draws of the method, as many as serve. Errors: the method.
 pub(super) fn drawn_errors(
-    wish: &Wish,
     noisy: &Noisy,
     targets: &[Target],
-    seed: u64,
+    (level, seed): (f64, u64),
 ) -> Result<Vec<Vec<f64>>> {
-    let draws = drawn::number(targets.len(), wish.level).map_err(|e| noisy.refused(e))?;
-    let how = (pivot(noisy)?, &counts(noisy));
+    let draws = drawn::number(targets.len(), level).map_err(|e| noisy.refused(e))?;
+    let how = (pivot(noisy)?, &ground(noisy).map_err(|e| noisy.refused(e))?);
     drawn::errors(noisy, how, targets, (draws, seed)).map_err(|e| noisy.refused(e))
 }
 
-/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0.
-fn counts(noisy: &Noisy) -> Arc<[i64]> {
-    let mut counts = vec![0; noisy.tree.nodes()];
-    if !noisy.is_pivot() {
-        for &leaf in noisy.tree.leaves() {
-            counts[leaf as usize] = libm::round(noisy.values[leaf as usize]).max(0.0) as i64;
+/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0, and
+/// entries as whole numbers that they can be. Errors: what was released breaks an inequality.
+pub(super) fn ground(noisy: &Noisy) -> crate::Result<Ground> {
+    let any = vec![0; noisy.values.len()];
+    match &noisy.structure {
+        _ if noisy.is_pivot() => Ok(Ground::free(any)),
+        Structure::Tree(nodes) => {
+            let mut counts = any;
+            for &leaf in nodes.tree.leaves() {
+                counts[leaf as usize] = libm::round(noisy.values[leaf as usize]).max(0.0) as i64;
+            }
+            nodes.tree.sum_up(&mut counts);
+            Ok(Ground::free(counts))
         }
-        noisy.tree.sum_up(&mut counts);
+        Structure::Table(entries) => {
+            let whole = |(entry, &value): (usize, &f64)| {
+                let (least, most) = entries.reach.of(&Target::Count(entry));
+                libm::round(value).clamp(least, most) as i64
+            };
+            let counts = noisy.values.iter().enumerate().map(whole).collect();
+            Ground::within(counts, entries.inequalities.clone())
+        }
     }
-    counts.into()
+}
+
+/// The first method that draws noise of a law under the equations exactly.
+pub(super) fn exact_sampler(law: LawKind, place: Place) -> Option<Method> {
+    let serves = |method: &Method| {
+        method.conditions() && !method.kind().is_chain() && method.serves(law, place).is_ok()
+    };
+    MethodKind::ALL.iter().map(plain).find(serves)
+}
+
+/// A method as it is without options of one's own.
+fn plain(kind: &MethodKind) -> Method {
+    kind.with(|option| option.default())
 }
 
 /// The method whose errors are drawn: that of the file; of values that were projected least squares; of a chain the exact
 /// sampler of its law.
 fn pivot(noisy: &Noisy) -> Result<Method> {
-    let with = |kind: &MethodKind| kind.with(|option| option.default());
-    let all = || MethodKind::ALL.iter().map(with);
     let found = match noisy.method.kind() {
-        kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
-        kind if kind.is_chain() && noisy.is_pivot() => {
-            let exact = |method: &Method| method.conditions() && !method.is_chain();
-            all().find(|method| exact(method) && method.serves(noisy.law, Place::Tree).is_ok())
+        kind if kind.is_free() => {
+            MethodKind::ALL.iter().map(plain).find(|method| method.projection() == Some(Projection::L2))
         }
+        kind if kind.is_chain() && noisy.is_pivot() => exact_sampler(noisy.law, noisy.place()),
         _ => Some(noisy.method),
     };
-    found.filter(|method| method.serves(noisy.law, Place::Tree).is_ok()).ok_or_else(|| {
+    found.filter(|method| method.serves(noisy.law, noisy.place()).is_ok()).ok_or_else(|| {
         let message =
             format!("no draws of the error of {} with {} noise", noisy.method.name(), noisy.law.name());
         Failure::data(&noisy.path, message)
     })
 }
 
-/// Half widths and deviations of integer noise under the equations of the tree, as far as they fit. Errors: scales out of range.
-fn laws(noisy: &Noisy, targets: &[Target], level: f64) -> crate::Result<Vec<Law>> {
-    let calibration = noisy.calibration();
-    match noisy.law.family() {
-        Family::DoubleGeometric => {
-            let laws: Vec<_> = calibration.laws(DoubleGeometric::new).collect::<crate::Result<_>>()?;
-            of_laws(noisy, &laws, targets, level)
-        }
-        Family::DiscreteGaussian => {
-            let laws: Vec<_> = calibration.laws(DiscreteGaussian::new).collect::<crate::Result<_>>()?;
-            of_laws(noisy, &laws, targets, level)
-        }
-        _ => Ok(vec![None; targets.len()]),
-    }
-}
-
-fn of_laws<L: IntegerLaw + Sync>(
-    noisy: &Noisy,
-    laws: &[L],
-    targets: &[Target],
-    level: f64,
-) -> crate::Result<Vec<Law>> {
-    let said = |law: &SumLaw| (law.half_width(level) as f64, libm::sqrt(law.variance()));
-    let fits = |law: crate::Result<(f64, f64)>| match law {
-        Ok(said) => Ok(Some(said)),
-        Err(crate::Error::TooLarge { .. }) => Ok(None),
-        Err(other) => Err(other),
-    };
-    let nodes = match NodeLaws::on_tree(&noisy.tree, laws) {
-        Ok(nodes) => nodes,
-        Err(crate::Error::TooLarge { .. }) => return Ok(vec![None; targets.len()]),
-        Err(other) => return Err(other),
-    };
-    let of_nodes: Vec<(f64, f64)> = nodes.each().map(said).collect();
-    let most = PRODUCTS[usize::from(!noisy.is_pivot())];
-    let of = |target: &Target| match target {
-        Target::Node(v) => Ok(Some(of_nodes[nodes.place(*v)])),
-        Target::Sum(own) => {
-            let mut weights = vec![0i8; noisy.tree.leaves().len()];
-            own.iter().for_each(|&(leaf, weight)| weights[leaf as usize] = weight);
-            fits(SumLaws::new(&noisy.tree, laws, most).and_then(|mut sums| sums.of(&weights).map(said)))
-        }
-    };
-    targets.par_iter().map(of).collect()
-}
-
 /// The k-th smallest of what draws give, with k as small as `k/(n + 1)` is at least the level.
-pub(super) fn upper(errors: &mut [f64], level: f64, of: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn upper(errors: &[f64], level: f64, of: impl Fn(f64) -> f64) -> f64 {
     let n = errors.len();
     let k = libm::ceil(level * (n + 1) as f64 - 1e-9) as usize;
     let mut values: Vec<f64> = errors.iter().map(|&z| of(z)).collect();
@@ -174,15 +158,15 @@ pub(super) fn bands(
         return Err(Failure::data(&noisy.path, message));
     }
     // Other draws than those of the intervals.
-    let errors = drawn_errors(wish, noisy, targets, wish.seed.wrapping_add(1))?;
+    let errors = drawn_errors(noisy, targets, (wish.level, wish.seed.wrapping_add(1)))?;
     let draws = errors.first().map_or(0, Vec::len);
-    let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.tree.levels(), |level| *level);
-    let mut largest = vec![vec![0.0f64; draws]; noisy.tree.levels() + 1];
+    let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.levels(), |level| *level);
+    let mut largest = vec![vec![0.0f64; draws]; noisy.levels() + 1];
     for (interval, errors) in intervals.iter().zip(&errors).filter(|(interval, _)| interval.deviation > 0.0) {
         let all = &mut largest[group(interval)];
         all.iter_mut().zip(errors).for_each(|(all, z)| *all = all.max(z.abs() / interval.deviation));
     }
-    let multiples: Vec<f64> = largest.iter_mut().map(|all| upper(all, wish.level, |x| x)).collect();
+    let multiples: Vec<f64> = largest.iter().map(|all| upper(all, wish.level, |x| x)).collect();
     for (interval, target) in intervals.iter_mut().zip(targets) {
         // No rounding may leave out an integer.
         let half = multiples[group(interval)] * interval.deviation * (1.0 + 1e-12);

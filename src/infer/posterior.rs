@@ -1,88 +1,110 @@
-//! Intervals from the posterior, with a prior that all leaves share.
+//! Intervals from the posterior, with a prior of every leaf.
 
+use super::conditioned::Walked;
 use super::interval::{By, Said};
+use super::leaves::Leaves;
+use super::noisy::Structure;
 use super::target::Target;
-use super::{Noisy, Wish, drawn};
+use super::{Noisy, Shared, Wish, conditioned, drawn, priors};
 use crate::catalogue::Family;
-use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
 use crate::inference::{Posterior, Prior, Weight};
+use crate::invariant::Hierarchy;
 use crate::rng::{Role, TaskKey, stream};
 use rayon::prelude::*;
 
-/// A prior that all leaves share; without its parameters they are those that make the release most likely.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Shared {
-    /// Every integer weighs the same.
-    Flat,
-    /// Every integer >= 0 weighs the same.
-    Nonnegative,
-    /// Poisson with a mean.
-    Poisson(Option<f64>),
-    /// Negative binomial with a mean and a size.
-    NegativeBinomial(Option<(f64, f64)>),
-}
-
-/// A prior from its words: `flat`, `nonnegative`, `poisson`, `poisson:MEAN`, `negative-binomial`, `negative-binomial:MEAN,SIZE`.
-/// Errors: others.
-pub fn prior(text: &str) -> std::result::Result<Shared, String> {
-    let wanted = "want flat, nonnegative, poisson, poisson:MEAN, negative-binomial or negative-binomial:MEAN,SIZE, with numbers > 0";
-    let (name, parameters) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-    let numbers: Option<Vec<f64>> = parameters.map_or(Some(Vec::new()), |text| {
-        text.split(',')
-            .map(|text| text.trim().parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0))
-            .collect()
-    });
-    match (name, numbers.as_deref()) {
-        ("flat", Some([])) => Ok(Shared::Flat),
-        ("nonnegative", Some([])) => Ok(Shared::Nonnegative),
-        ("poisson", Some([])) => Ok(Shared::Poisson(None)),
-        ("poisson", Some(&[mean])) => Ok(Shared::Poisson(Some(mean))),
-        ("negative-binomial", Some([])) => Ok(Shared::NegativeBinomial(None)),
-        ("negative-binomial", Some(&[mean, size])) => Ok(Shared::NegativeBinomial(Some((mean, size)))),
-        _ => Err(wanted.to_owned()),
-    }
-}
-
-/// Draws for sums over leaves.
+/// Draws of all counts.
 const CELL: u64 = 0x706f_7374_6572_696f;
 
-/// What is said of the targets, by how many draws, and what it rests on, in words. Errors: a release that has no such posterior;
-/// a prior that leaves nothing.
-pub(super) fn said(
-    wish: &Wish,
-    noisy: &Noisy,
-    targets: &[Target],
-    prior: Shared,
-) -> Result<(Vec<Said>, usize, String)> {
-    let refused = |e| noisy.refused(e);
-    if noisy.method.nonnegative() || !(noisy.method.kind().is_free() || noisy.method.conditions()) {
-        let message = format!(
-            "--prior: no posterior of releases by {}; want noise on every count, as it is or conditioned on sums alone",
-            noisy.method_words()
-        );
-        return Err(Failure::data(&noisy.path, message));
+/// Counts that are kept of draws at most, of all nodes together: 2 GiB.
+const KEPT: usize = 1 << 28;
+
+/// What a posterior says.
+pub(super) struct Believed {
+    /// By target.
+    pub(super) said: Vec<Said>,
+    /// Draws behind that.
+    pub(super) draws: usize,
+    /// What it rests on, in words.
+    pub(super) words: String,
+    /// The chains that gave it; `None` where laws and draws are exact.
+    pub(super) chains: Option<Walked>,
+    /// Draws of the counts of all nodes that were asked for, one after the other.
+    pub(super) kept: Vec<i64>,
+}
+
+/// The tree of a release whose likelihood is a product over its nodes, or was until it was conditioned on counts >= 0, where that `may` be.
+/// Errors: another release. `what`: what it has not.
+pub(super) fn tree<'a>(noisy: &'a Noisy, what: &str, may: bool) -> Result<&'a Hierarchy> {
+    let method = &noisy.method;
+    let is_plain = !method.nonnegative() && (method.kind().is_free() || method.conditions());
+    match &noisy.structure {
+        Structure::Tree(nodes) if is_plain || may && conditioned::serves(noisy) => Ok(&nodes.tree),
+        _ => {
+            let place = if noisy.is_table() { " of a table" } else { "" };
+            let more = if may { ", or noise on the integers conditioned on counts >= 0, too" } else { "" };
+            let message = format!(
+                "{what} of releases{place} by {} with {} noise; want noise on every count of a tree, as it is or conditioned on \
+                 sums{more}",
+                noisy.method_words(),
+                noisy.law.name()
+            );
+            Err(Failure::data(&noisy.path, message))
+        }
     }
+}
+
+/// By level, what the noise weighs.
+pub(super) fn weights(noisy: &Noisy) -> Vec<Weight> {
     let scales = noisy.calibration().laws(|scale| scale).collect::<Vec<_>>();
     let weight = |scale: &f64| match noisy.law.family() {
         Family::Gaussian | Family::DiscreteGaussian => Weight::Gaussian(*scale),
         _ => Weight::Exponential(*scale),
     };
-    let weights: Vec<Weight> = scales.iter().map(weight).collect();
-    let leaves = noisy.tree.leaves().len();
-    let with = |prior: Prior| Posterior::on_tree(&noisy.tree, &weights, &noisy.values, &vec![prior; leaves]);
-    let (prior, found) =
-        chosen(noisy, prior, &|prior| with(prior).map(|all| all.log_evidence())).map_err(refused)?;
-    let posterior = with(prior).map_err(refused)?;
+    scales.iter().map(weight).collect()
+}
+
+/// What is said of the targets. Errors: a release that has no such posterior; a prior that leaves nothing.
+pub(super) fn said(
+    wish: &Wish,
+    (noisy, leaves): (&Noisy, Option<&Leaves>),
+    targets: &[Target],
+    prior: &Shared,
+) -> Result<Believed> {
+    let refused = |e| noisy.refused(e);
+    let tree = tree(noisy, "--prior: no posterior", true)?;
+    let weights = weights(noisy);
+    let is_conditioned = conditioned::serves(noisy);
+    let with = |priors: &[Prior]| Posterior::on_tree(tree, &weights, &noisy.values, priors);
+    let evidence = |priors: &[Prior]| match is_conditioned {
+        true => conditioned::log_evidence(wish, (noisy, tree), &weights, priors),
+        false => with(priors).map(|all| all.log_evidence()),
+    };
+    let prior = match prior {
+        // The counts of such a release are >= 0.
+        Shared::Flat if is_conditioned => &Shared::Nonnegative,
+        prior => prior,
+    };
+    let (priors, words) = priors::of(wish, (noisy, tree, leaves), prior, &evidence)?;
+    if is_conditioned {
+        if wish.draws > 0 {
+            let message = "draws: want a release that was not conditioned on counts >= 0, its draws are those of chains";
+            return Err(Failure::data(&noisy.path, message));
+        }
+        let (said, draws, walked) =
+            conditioned::said(wish, (noisy, tree), targets, &weights, &priors).map_err(refused)?;
+        return Ok(Believed { said, draws, words, chains: Some(walked), kept: Vec::new() });
+    }
+    let posterior = with(&priors).map_err(refused)?;
     let laws = posterior.laws();
     let sums: Vec<&Target> = targets.iter().filter(|target| matches!(target, Target::Sum(_))).collect();
     let draws = match sums.len() {
         0 => 0,
         number => drawn::number(number, wish.level).map_err(refused)?,
     };
-    let mut of_sums = drawn_sums(&posterior, noisy, &sums, (draws, wish.seed)).into_iter();
+    let mut of_sums = drawn_sums(&posterior, tree, &sums, (draws, wish.seed)).into_iter();
     let of = |target: &Target| match target {
-        Target::Node(v) => {
+        Target::Count(v) => {
             let (low, high) = laws[*v].interval(wish.level);
             let deviation = libm::sqrt(laws[*v].variance());
             let estimate = laws[*v].mean();
@@ -95,20 +117,9 @@ pub(super) fn said(
                 naive: f64::NAN,
             }
         }
-        Target::Sum(_) => {
-            let mut values = of_sums.next().unwrap_or_default();
-            let mut moments = Moments::default();
-            values.iter().for_each(|&x| moments.push(x));
-            values.sort_by(f64::total_cmp);
-            // The ranks on either side of which lie at most as many draws.
-            let beyond = libm::floor(0.5 * (1.0 - wish.level) * (draws + 1) as f64) as usize;
-            let (low, high) = (values[beyond.max(1) - 1], values[draws - beyond.max(1)]);
-            let (estimate, deviation) = (moments.mean(), moments.deviation());
-            Said { estimate, deviation, low, high, by: By::Posterior, naive: f64::NAN }
-        }
+        Target::Sum(_) => Said::of_draws(of_sums.next().unwrap_or_default(), wish.level),
     };
     let said = targets.iter().map(of).collect();
-    let words = words(prior, found);
     let lacks = posterior.lacks();
     let lacks =
         if lacks > 1e-9 { format!("; at most {lacks:.1e} of its mass is left out") } else { String::new() };
@@ -117,107 +128,47 @@ pub(super) fn said(
     } else {
         ""
     };
-    Ok((said, draws, words + &lacks + assumed))
+    let kept = drawn_counts(&posterior, tree, wish).map_err(refused)?;
+    Ok(Believed { said, draws, words: words + &lacks + assumed, chains: None, kept })
 }
 
-/// A prior in words; `found`: its parameters were looked for.
-fn words(prior: Prior, found: bool) -> String {
-    match (prior, found) {
-        (Prior::Flat, _) => "every integer weighs the same".to_owned(),
-        (Prior::Between(..), _) => "every integer >= 0 weighs the same".into(),
-        (Prior::Poisson(mean), found) => format!("Poisson with the mean {}{}", short(mean), from(found)),
-        (Prior::NegativeBinomial { mean, size }, found) => {
-            format!(
-                "negative binomial with the mean {} and the size {}{}",
-                short(mean),
-                short(size),
-                from(found)
-            )
-        }
+/// Draws of all counts that are asked for, one after the other. Errors: more than fit.
+fn drawn_counts(posterior: &Posterior, tree: &Hierarchy, wish: &Wish) -> crate::Result<Vec<i64>> {
+    let nodes = tree.nodes();
+    let needed = wish.draws.saturating_mul(nodes);
+    if needed > KEPT {
+        return Err(crate::Error::TooLarge {
+            what: format!("{} draws of {nodes} counts", wish.draws),
+            needed: needed as u64,
+            limit: KEPT as u64,
+            unit: "values",
+        });
     }
+    let mut kept = vec![0i64; needed];
+    kept.par_chunks_mut(nodes)
+        .enumerate()
+        .for_each(|(replicate, counts)| draw(posterior, wish.seed, replicate as u64, counts));
+    Ok(kept)
 }
 
-/// A parameter, to four digits behind the point.
-fn short(x: f64) -> String {
-    let text = format!("{x:.4}");
-    if x < 0.01 { format!("{x:.3e}") } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
-}
-
-/// Where parameters come from, in words.
-fn from(found: bool) -> &'static str {
-    if found { ", which makes the release most likely of those that were tried" } else { "" }
-}
-
-/// The prior with its parameters, and whether they were looked for. Errors: no posterior.
-fn chosen(
-    noisy: &Noisy,
-    prior: Shared,
-    evidence: &dyn Fn(Prior) -> crate::Result<f64>,
-) -> crate::Result<(Prior, bool)> {
-    let leaves = noisy.tree.leaves();
-    let sum: f64 = leaves.iter().map(|&leaf| noisy.values[leaf as usize].max(0.0)).sum();
-    let near = (sum / leaves.len() as f64).max(0.01);
-    Ok(match prior {
-        Shared::Flat => (Prior::Flat, false),
-        Shared::Nonnegative => (Prior::NONNEGATIVE, false),
-        Shared::Poisson(Some(mean)) => (Prior::Poisson(mean), false),
-        Shared::NegativeBinomial(Some((mean, size))) => (Prior::NegativeBinomial { mean, size }, false),
-        Shared::Poisson(None) => {
-            let mean = best((near / 100.0, near * 10.0), &|mean| evidence(Prior::Poisson(mean)))?;
-            (Prior::Poisson(mean), true)
-        }
-        Shared::NegativeBinomial(None) => {
-            let (mut mean, mut size) = (near, 1.0);
-            for _ in 0..ROUNDS {
-                size = best((1e-3, 1e4), &|size| evidence(Prior::NegativeBinomial { mean, size }))?;
-                mean = best((near / 100.0, near * 10.0), &|mean| {
-                    evidence(Prior::NegativeBinomial { mean, size })
-                })?;
-            }
-            (Prior::NegativeBinomial { mean, size }, true)
-        }
-    })
-}
-
-/// Rounds of two searches after each other.
-const ROUNDS: usize = 4;
-/// Steps of a search: each leaves 0.62 of the range of logarithms.
-const STEPS: usize = 32;
-
-/// Where a function with one peak is largest, between two numbers > 0: by golden sections of the logarithm. Errors: those of the function.
-fn best((low, high): (f64, f64), of: &dyn Fn(f64) -> crate::Result<f64>) -> crate::Result<f64> {
-    let golden = 0.5 * (libm::sqrt(5.0) - 1.0);
-    let at = |log: f64| of(libm::exp(log));
-    let (mut low, mut high) = (libm::log(low), libm::log(high));
-    let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
-    let (mut of_a, mut of_b) = (at(a)?, at(b)?);
-    for _ in 0..STEPS {
-        if of_a > of_b {
-            (high, b, of_b) = (b, a, of_a);
-            a = high - golden * (high - low);
-            of_a = at(a)?;
-        } else {
-            (low, a, of_a) = (a, b, of_b);
-            b = low + golden * (high - low);
-            of_b = at(b)?;
-        }
-    }
-    Ok(libm::exp(0.5 * (low + high)))
+/// One draw of all counts.
+fn draw(posterior: &Posterior, seed: u64, replicate: u64, counts: &mut [i64]) {
+    let key = TaskKey { seed, cell: CELL, replicate, role: Role::Noise };
+    posterior.draw(&mut stream(key), counts);
 }
 
 /// Sums over leaves in draws of the posterior, sum by sum.
 fn drawn_sums(
     posterior: &Posterior,
-    noisy: &Noisy,
+    tree: &Hierarchy,
     sums: &[&Target],
     (draws, seed): (usize, u64),
 ) -> Vec<Vec<f64>> {
-    let draw = |replicate: u64| -> Vec<f64> {
-        let mut counts = vec![0i64; noisy.tree.nodes()];
-        let key = TaskKey { seed, cell: CELL, replicate, role: Role::Noise };
-        posterior.draw(&mut stream(key), &mut counts);
-        sums.iter().map(|target| target.value(&noisy.tree, |v| counts[v] as f64)).collect()
+    let of_draw = |replicate: u64| -> Vec<f64> {
+        let mut counts = vec![0i64; tree.nodes()];
+        draw(posterior, seed, replicate, &mut counts);
+        sums.iter().map(|target| target.value(|v| counts[v] as f64)).collect()
     };
-    let all: Vec<Vec<f64>> = (0..draws as u64).into_par_iter().map(draw).collect();
+    let all: Vec<Vec<f64>> = (0..draws as u64).into_par_iter().map(of_draw).collect();
     (0..sums.len()).map(|place| all.iter().map(|values| values[place]).collect()).collect()
 }

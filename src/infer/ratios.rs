@@ -38,7 +38,7 @@ pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target])
         parts.find_map(two).ok_or_else(|| {
             let known = names.join(", ");
             let message = format!(
-                "--ratio {ratio}: want the names of two districts with `/` between; there are {known}"
+                "--ratio {ratio}: want the names of two of --queries with `/` between; there are {known}"
             );
             Failure::Usage(message)
         })
@@ -51,7 +51,7 @@ pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target])
     let own: Vec<Target> =
         pairs.iter().flat_map(|&(above, below)| [targets[above].clone(), targets[below].clone()]).collect();
     // Other draws than those of the intervals.
-    let errors = drawn_errors(wish, noisy, &own, wish.seed.wrapping_add(1))?;
+    let errors = drawn_errors(noisy, &own, (wish.level, wish.seed.wrapping_add(1)))?;
     let ratio = |((name, pair), errors): ((&String, &[Target]), &[Vec<f64>])| {
         interval(name, (noisy.estimate(&pair[0]), noisy.estimate(&pair[1])), errors, wish.level)
     };
@@ -60,8 +60,8 @@ pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target])
 
 fn interval(name: &str, (above, below): (f64, f64), errors: &[Vec<f64>], level: f64) -> Ratio {
     let holds = |r: f64| {
-        let mut all: Vec<f64> = errors[0].iter().zip(&errors[1]).map(|(a, b)| a - r * b).collect();
-        (above - r * below).abs() <= upper(&mut all, level, f64::abs)
+        let all: Vec<f64> = errors[0].iter().zip(&errors[1]).map(|(a, b)| a - r * b).collect();
+        (above - r * below).abs() <= upper(&all, level, f64::abs)
     };
     // Counts are >= 0.
     let estimate = if below > 0.0 { (above / below).max(0.0) } else { f64::INFINITY };
@@ -75,8 +75,8 @@ fn interval(name: &str, (above, below): (f64, f64), errors: &[Vec<f64>], level: 
     let inside = if estimate.is_finite() { estimate } else { f64::MAX.sqrt() };
     let low = if holds(0.0) { 0.0 } else { between(inside, 0.0) };
     // Without an end where the lower district is as far from 0 as its noise, or less.
-    let mut all = errors[1].clone();
-    let high = match below <= upper(&mut all, level, f64::abs) {
+    let all = errors[1].clone();
+    let high = match below <= upper(&all, level, f64::abs) {
         true => f64::INFINITY,
         false => {
             let mut far = inside.max(1e-9);

@@ -4,7 +4,7 @@ use super::{Inferred, Interval, Ratio};
 use crate::failure::{Failure, Result};
 use crate::figure::{Look, svg};
 use crate::files;
-use crate::page::{Page, data_column};
+use crate::page::{Page, data_column, field};
 use crate::table;
 use crate::table::{Field, Kind, Record, Values, Writer, unwritten};
 use std::fs::File;
@@ -12,13 +12,14 @@ use std::path::Path;
 
 table! {
     /// `congenial infer --out`: one row for each node of the noisy file, in the order of the tree, then one for each
-    /// district. Behind these columns stand the keys of the node, one column for each level.
+    /// district. Behind these columns stand the keys of the node, one column for each level. Of a table: one row for each sum that the
+    /// invariant leaves open (the total, then sums by each column of keys; blank is what they go over), for each entry, and for each query.
     pub struct IntervalRow in "intervals.parquet" {
-        /// the column of the node's level, `total`, or `district`
+        /// the column of the node's level, `total`, or `district`; of a table the column of a sum, `total`, `entry`, or `query`
         of: String;
-        /// of a district its name
+        /// of a district or a query its name
         name: Option<String>;
-        /// released; of values that do not add up the estimate of least squares; the mean of a posterior
+        /// released; of values that do not keep what is fixed the estimate of least squares; the mean of a posterior
         estimate: f64, "counts";
         /// of the error
         standard_deviation: f64, "counts";
@@ -26,7 +27,7 @@ table! {
         low: f64, "counts";
         /// and ends there
         high: f64, "counts";
-        /// the same of a band that holds for all counts of a level, or for all districts, at once (`--bands`)
+        /// the same of a band that holds for all counts of a level, or for all districts or queries, at once (`--bands`)
         band_low: Option<f64>, "counts";
         /// the same
         band_high: Option<f64>, "counts";
@@ -36,7 +37,8 @@ table! {
         found_by: String;
         /// whether an interval holds at least that, whatever the counts are
         guaranteed: bool;
-        /// what an interval met of what is known (counts are >= 0, and no more than a known count around them): `whole`, `cut`, or `empty`
+        /// what an interval met of what is known (counts are >= 0, and no more than a known count around them, or than the invariant
+        /// leaves): `whole`, `cut`, or `empty`
         /// where nothing was left, and the nearest value that can be stands there
         met: String;
     }
@@ -45,8 +47,8 @@ table! {
 /// Columns of a page of text.
 const WIDTH: usize = 120;
 
-/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `page.txt`, `page.md` and the
-/// figures of the page into a folder; files of the same names are replaced. Errors: the disk.
+/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `model.csv` of a model,
+/// `page.txt`, `page.md`, `page.html` and the figures of the page into a folder; files of the same names are replaced. Errors: the disk.
 pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
     let mut put = |name: &str, write: &dyn Fn(File, &Path) -> Result<()>| {
@@ -55,15 +57,24 @@ pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnM
         done(&path);
         Ok::<_, Failure>(())
     };
-    put("table.csv", &|file, path| files::write_csv(file, path, table(inferred)))?;
-    put("intervals.csv", &|file, path| files::write_csv(file, path, all(inferred)))?;
+    put("table.csv", &|file, path| csv(file, path, table(inferred)))?;
+    put("intervals.csv", &|file, path| csv(file, path, all(inferred)))?;
     put("intervals.parquet", &|file, path| parquet(inferred, file, path))?;
     if !inferred.ratios.is_empty() {
-        put("ratios.csv", &|file, path| files::write_csv(file, path, ratios(inferred)))?;
+        put("ratios.csv", &|file, path| csv(file, path, ratios(inferred)))?;
+    }
+    if let Some(modelled) = &inferred.modelled {
+        let rows = modelled.rows(inferred.level);
+        put("model.csv", &|file, path| files::write_csv(file, path, records(&rows)))?;
     }
     let pictures =
         page.figures().map(|figure| (format!("{}.svg", figure.name), svg(figure, Look::default())));
-    let pages = [("page.txt".to_owned(), page.to_text(WIDTH)), ("page.md".to_owned(), page.to_markdown())];
+    let pages = [
+        ("page.txt", page.to_text(WIDTH)),
+        ("page.md", page.to_markdown()),
+        ("page.html", page.to_html(&inferred.title())?),
+    ];
+    let pages = pages.map(|(name, text)| (name.to_owned(), text));
     for (name, text) in pages.into_iter().chain(pictures) {
         files::replace(folder, &name, text.as_bytes())?;
         done(&folder.join(name));
@@ -71,27 +82,34 @@ pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnM
     Ok(())
 }
 
-/// The names of the columns of keys.
-fn key_names(inferred: &Inferred) -> Vec<String> {
-    let ours = IntervalRow::COLUMNS.iter().map(|column| column.name).chain(["value", "district"]);
-    let ours: Vec<&str> = ours.collect();
-    inferred.noisy.levels.iter().map(|level| data_column(level, &ours)).collect()
+/// Writes rows as CSV in which no name is a formula to a spreadsheet.
+fn csv(file: File, path: &Path, rows: impl Iterator<Item = Vec<String>>) -> Result<()> {
+    let plain = |row: Vec<String>| row.iter().map(|text| field(text).into_owned()).collect::<Vec<_>>();
+    files::write_csv(file, path, rows.map(plain))
 }
 
-/// The keys of an interval, blank of a district.
+/// The names of the columns of keys.
+fn key_names(inferred: &Inferred) -> Vec<String> {
+    let ours = IntervalRow::COLUMNS.iter().map(|column| column.name).chain(["value", "district", "query"]);
+    let ours: Vec<&str> = ours.collect();
+    inferred.noisy.columns.iter().map(|level| data_column(level, &ours)).collect()
+}
+
+/// The keys of an interval, blank of a district or a query.
 fn keys<'a>(inferred: &'a Inferred, interval: &Interval) -> Vec<&'a str> {
     let noisy = &inferred.noisy;
-    interval.node.map_or_else(|| vec![""; noisy.levels.len()], |node| noisy.keys(node))
+    interval.count.map_or_else(|| vec![""; noisy.columns.len()], |count| noisy.keys(count))
 }
 
 /// Keys, value, low and high side by side.
 fn table(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
-    let districts = inferred.intervals.iter().any(|interval| interval.of.is_err());
-    let own = districts.then_some("district").into_iter().chain(["value", "low", "high"]);
+    let queries = inferred.intervals.iter().any(|interval| interval.of.is_err());
+    let (_, word) = inferred.noisy.query_words();
+    let own = queries.then_some(word).into_iter().chain(["value", "low", "high"]);
     let header = key_names(inferred).into_iter().chain(own.map(str::to_owned)).collect();
     let row = move |interval: &Interval| {
         let keys = keys(inferred, interval).into_iter().map(str::to_owned);
-        let name = districts.then(|| interval.of.clone().err().unwrap_or_default());
+        let name = queries.then(|| interval.of.clone().err().unwrap_or_default());
         let numbers = [interval.estimate, interval.low, interval.high].map(|x| x.to_string());
         keys.chain(name).chain(numbers).collect()
     };
@@ -107,18 +125,33 @@ fn ratios(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
     std::iter::once(header).chain(inferred.ratios.iter().map(row))
 }
 
+/// The columns of a record.
+fn names<R: Record>() -> impl Iterator<Item = String> {
+    R::COLUMNS.iter().map(|column| column.name.to_owned())
+}
+
+/// A record as text, column by column.
+fn texts<R: Record + serde::Serialize>(record: &R) -> Vec<String> {
+    let row = serde_json::to_value(record).unwrap_or_default();
+    let text = |name: String| match &row[name] {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    names::<R>().map(text).collect()
+}
+
+/// Records with their columns as header.
+fn records<R: Record + serde::Serialize>(rows: &[R]) -> impl Iterator<Item = Vec<String>> {
+    std::iter::once(names::<R>().collect()).chain(rows.iter().map(texts))
+}
+
 /// All that is known.
 fn all(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
-    let names = || IntervalRow::COLUMNS.iter().map(|column| column.name);
-    let header = key_names(inferred).into_iter().chain(names().map(str::to_owned)).collect();
+    let header = key_names(inferred).into_iter().chain(names::<IntervalRow>()).collect();
     let row = move |interval: &Interval| {
-        let row = serde_json::to_value(row(inferred, interval)).unwrap_or_default();
-        let text = |name: &str| match &row[name] {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        keys(inferred, interval).into_iter().map(str::to_owned).chain(names().map(text)).collect()
+        let texts = texts(&row(inferred, interval));
+        keys(inferred, interval).into_iter().map(str::to_owned).chain(texts).collect()
     };
     std::iter::once(header).chain(inferred.intervals.iter().map(row))
 }
@@ -126,7 +159,10 @@ fn all(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
 /// The row of an interval.
 fn row(inferred: &Inferred, interval: &Interval) -> IntervalRow {
     IntervalRow {
-        of: interval.of.as_ref().map_or("district", |level| inferred.noisy.level_name(*level)).to_owned(),
+        of: match interval.of {
+            Ok(level) => inferred.noisy.level_name(level).to_owned(),
+            Err(_) => inferred.noisy.query_words().1.to_owned(),
+        },
         name: interval.of.clone().err(),
         estimate: interval.estimate,
         standard_deviation: interval.deviation,

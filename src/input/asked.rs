@@ -1,5 +1,6 @@
 //! What a study asks of single counts: sums over groups of leaves or entries, and levels of a tree whose draws are kept.
 
+use super::between::between;
 use super::invariant_table::{InvariantTable, Refusal};
 use super::known::{check_zeros, doubtful_order};
 use super::source::{DataSource, Keep, Shape};
@@ -288,7 +289,7 @@ pub fn read_subject(
     let table = table.filter(&source.filter)?;
     let queried = queries.iter().flat_map(|columns| columns.iter().map(String::as_str));
     match &source.shape {
-        Shape::Hierarchy { levels } => {
+        Shape::Hierarchy { levels, inequalities } => {
             let kept = match keep {
                 Keep::Nothing => None,
                 Keep::All => Some((0..=levels.len()).collect()),
@@ -299,7 +300,8 @@ pub fn read_subject(
             check_zeros(&table, levels)?;
             let marks = source.known.marks(&table, &named)?;
             // The tree takes the columns of its levels.
-            let of_levels = kept.iter().flat_map(|_| levels.iter().map(String::as_str));
+            let named_nodes = kept.is_some() || !inequalities.is_empty();
+            let of_levels = levels.iter().map(String::as_str).filter(|_| named_nodes);
             let columns = table.only(queried.chain(of_levels))?;
             let (table, asked) =
                 HierarchyTable::with_rows(table, levels, &source.count, &[], |table, leaves| {
@@ -307,8 +309,11 @@ pub fn read_subject(
                     table.warning = warnings.reduce(|all, next| format!("{all}; {next}"));
                     let known = source.known.on_tree(table, marks.as_deref(), leaves, &named);
                     known.map_err(|e| Failure::data(&columns.path, e.to_string()))?;
+                    if let Err(refusal) = between(table, &columns, leaves, levels, inequalities) {
+                        return Ok(Err(refusal));
+                    }
                     if queries.is_empty() && kept.is_none() {
-                        return Ok(None);
+                        return Ok(Ok(None));
                     }
                     let tree = &table.hierarchy;
                     let rows = rows_of(tree, leaves);
@@ -319,13 +324,20 @@ pub fn read_subject(
                     });
                     let queries = queries.collect::<Result<_>>()?;
                     let nodes = kept.map(|kept| KeptNodes::new(&columns, &named, tree, kept, &rows));
-                    Ok(Asked::new(queries, nodes.transpose()?))
+                    Ok(Ok(Asked::new(queries, nodes.transpose()?)))
                 })?;
-            Ok((Subject::Hierarchy(table), asked))
+            Ok((Subject::Hierarchy(table), asked?))
         }
         Shape::Table { .. } => {
             let columns = table.only(queried)?;
-            let (table, rows) = InvariantTable::with_rows(table, source)?;
+            let kept = match keep {
+                Keep::Nothing => None,
+                _ => Some(table.only(source.key_columns(&table.columns))?),
+            };
+            let (mut table, rows) = InvariantTable::with_rows(table, source)?;
+            if let Some(kept) = kept {
+                table.take_columns(&kept, &rows);
+            }
             let queries = queries.iter().map(|names| Query::new(&columns, names, &rows, (0, &table.counts)));
             let asked = Asked::new(queries.collect::<Result<_>>()?, None);
             Ok((Subject::Table(table), asked))

@@ -4,7 +4,7 @@ use super::column::{Column, Names};
 use super::encoding::{self, Encoding};
 use super::parquet_file::{ParquetFile, Source};
 use super::rows::{Rows, trimmed};
-use super::source::{Bound, DataSource, InvariantSpec, Shape};
+use super::source::{DataSource, Shape};
 use crate::failure::{Failure, Result};
 use crate::table::Texts;
 use std::collections::{HashMap, HashSet};
@@ -87,33 +87,12 @@ impl<'a> Wanted<'a> {
         let mut columns: HashSet<&str> = source.filter.iter().map(|(column, _)| column.as_str()).collect();
         columns.extend(source.known.column.as_deref());
         match &source.shape {
-            Shape::Hierarchy { levels } => columns.extend(levels.iter().map(String::as_str)),
+            Shape::Hierarchy { levels, .. } => columns.extend(levels.iter().map(String::as_str)),
             // The names of the entries have everything.
             Shape::Table { entry: None, .. } => return Self::default(),
             Shape::Table { entry: Some(entry), invariants } => {
                 columns.extend(entry.iter().map(String::as_str));
-                for (spec, _) in invariants {
-                    match spec {
-                        InvariantSpec::Partition(names)
-                        | InvariantSpec::Indicators(names)
-                        | InvariantSpec::Hierarchy(names) => columns.extend(names.iter().map(String::as_str)),
-                        InvariantSpec::Margins { rows, columns: of } => {
-                            columns.extend([rows.as_str(), of.as_str()]);
-                        }
-                        InvariantSpec::Bounds(lower, upper) => {
-                            for bound in [lower, upper] {
-                                if let Some(Bound::Column(column)) = bound {
-                                    columns.insert(column);
-                                }
-                            }
-                        }
-                        InvariantSpec::Total
-                        | InvariantSpec::Sets(_)
-                        | InvariantSpec::Matrix { .. }
-                        | InvariantSpec::Nonnegative
-                        | InvariantSpec::AtLeast(..) => {}
-                    }
-                }
+                invariants.iter().for_each(|(spec, _)| columns.extend(spec.columns()));
             }
         }
         Self::of(columns, &source.count)

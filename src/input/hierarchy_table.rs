@@ -5,7 +5,7 @@ use super::column::Column;
 use super::numbers::Numbers;
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Region};
 use hashbrown::{HashMap, HashSet};
 use sha2::{Digest, Sha256};
 use std::hash::Hash;
@@ -19,7 +19,9 @@ pub struct HierarchyTable {
     pub hierarchy: Hierarchy,
     /// The count of every node; clones share them.
     pub counts: Arc<[i64]>,
-    /// SHA-256 of the tree's shape and the leaves' counts, in hexadecimal.
+    /// The inequalities between nodes, on the noise.
+    pub region: Region,
+    /// SHA-256 of the tree's shape, of the inequalities and the leaves' counts, in hexadecimal.
     pub digest: String,
     /// What may be wrong with the data, for people.
     pub warning: Option<String>,
@@ -110,7 +112,8 @@ impl HierarchyTable {
         hierarchy.sum_up(&mut counts);
         let digest = digest(&hierarchy, &counts);
         let warning = (!notes.is_empty()).then(|| notes.join("; "));
-        let mut table = Self { hierarchy, counts: counts.into(), digest, warning };
+        let region = Region::everything();
+        let mut table = Self { hierarchy, counts: counts.into(), region, digest, warning };
         let made = rows(&mut table, &of_row)?;
         Ok((table, made))
     }

@@ -35,6 +35,21 @@ pub struct InvariantTable {
     pub digest: String,
     /// What may be wrong with the data, for people.
     pub warning: Option<String>,
+    /// Columns with the value of every entry: those that tell entries apart or stand in invariants. Only where draws are kept.
+    pub columns: Vec<(String, Texts)>,
+}
+
+/// What `[[invariant]]` says of the rows of a table, whatever counts they have.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// By entry, its row in the table.
+    pub rows: Vec<u32>,
+    /// All equations.
+    pub invariant: Linear,
+    /// By block, its equations; `None` of one that has none.
+    pub blocks: Vec<Option<Linear>>,
+    /// All inequalities.
+    pub inequalities: Inequalities,
 }
 
 /// Why a table cannot be used: in the file, or in one `[[invariant]]` (by its place in the list).
@@ -109,7 +124,63 @@ impl InvariantTable {
         }
         check_names(path, &names, rows.len())?;
         let digest = digest_of(&counts, &invariant, &region);
-        Ok((Self { names, counts, known, invariant, inequalities, region, digest, warning }, rows))
+        let columns = Vec::new();
+        let table = Self { names, counts, known, invariant, inequalities, region, digest, warning, columns };
+        Ok((table, rows))
+    }
+
+    /// Takes the values of entries in the columns that tell them apart or stand in invariants. `rows`: by entry, its row; nodes of a
+    /// `hierarchy` have none.
+    pub(super) fn take_columns(&mut self, table: &CsvTable, rows: &[u32]) {
+        for (place, name) in table.columns.iter().enumerate().filter(|(place, _)| table.is_read(*place)) {
+            let mut texts = Texts::default();
+            rows.iter().for_each(|&row| texts.push(table.text(row as usize, place).as_bytes()));
+            self.columns.push((name.clone(), texts));
+        }
+    }
+}
+
+impl System {
+    /// Builds equations and inequalities on some rows, in the order that a study gives their entries.
+    ///
+    /// Refused: a missing column; what does not fit the rows; a `hierarchy`, whose nodes are entries without rows.
+    pub fn of<'b>(
+        table: &CsvTable,
+        rows: Vec<u32>,
+        specs: impl Iterator<Item = &'b InvariantSpec> + Clone,
+    ) -> std::result::Result<Self, Refusal> {
+        let mut names = Texts::default();
+        rows.iter().for_each(|row| names.push(row.to_string().as_bytes()));
+        let counts = vec![0; rows.len()];
+        let none = || (Vec::new(), Vec::new());
+        let ((depths, levels), warning) = (none(), None);
+        let mut entries = Entries { table, rows, names, counts, warning, depths, levels };
+        if let Some((rows, columns)) = two_ways(specs.clone()) {
+            entries.sort_by(rows, columns)?;
+        }
+        let (mut blocks, mut inequalities) = (Vec::new(), Inequalities::default());
+        for (i, spec) in specs.enumerate() {
+            let refuse = |e: crate::Error| Refusal::Invariant(i, e.to_string());
+            let spec = match spec {
+                InvariantSpec::Hierarchy(_) => {
+                    let message = "hierarchy: its nodes have no rows here, want a noisy file of a tree";
+                    return Err(Refusal::Invariant(i, message.into()));
+                }
+                // Its values are those of no counts here.
+                InvariantSpec::Matrix { rows, .. } => {
+                    &InvariantSpec::Matrix { rows: rows.clone(), values: None }
+                }
+                other => other,
+            };
+            blocks.push(entries.equations(spec)?.transpose().map_err(refuse)?);
+            if let Some(own) = entries.inequalities(spec)?.transpose().map_err(refuse)? {
+                inequalities = inequalities.and(own);
+            }
+        }
+        let entries_of = entries.rows.len();
+        let invariant = blocks.iter().flatten().cloned().reduce(Linear::and);
+        let invariant = invariant.unwrap_or_else(|| Linear::none(entries_of));
+        Ok(Self { rows: entries.rows, invariant, blocks, inequalities })
     }
 }
 
@@ -286,15 +357,27 @@ impl<'a> Entries<'a> {
     /// Puts entries that stand in the order of the file in that of their values in two columns.
     fn sort_by(&mut self, first: &str, second: &str) -> Result<()> {
         let (first, second) = (self.key(first)?, self.key(second)?);
-        self.rows.sort_by_key(|&row| (first[row as usize], second[row as usize]));
-        self.names.select(&self.rows);
-        self.counts = self.rows.iter().map(|&row| self.counts[row as usize]).collect();
+        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
+        order.sort_by_key(|&entry| (first[entry as usize], second[entry as usize]));
+        self.names.select(&order);
+        self.counts = order.iter().map(|&entry| self.counts[entry as usize]).collect();
+        self.rows = order.iter().map(|&entry| self.rows[entry as usize]).collect();
         Ok(())
     }
 
-    /// The number of the value in a column, in the order of first appearance in the file.
+    /// The number of the value in a column, in the order of first appearance in the file, among the rows of entries.
     fn key(&self, column: &str) -> Result<Vec<usize>> {
-        let numbers = self.table.numbers(self.table.column(column)?);
+        let mut numbers = self.table.numbers(self.table.column(column)?);
+        if self.rows.len() < self.table.len() {
+            let mut rows = self.rows.clone();
+            rows.sort_unstable();
+            let mut own: HashMap<u32, u32> = HashMap::new();
+            for row in rows {
+                let next = own.len() as u32;
+                let number = &mut numbers[row as usize];
+                *number = *own.entry(*number).or_insert(next);
+            }
+        }
         Ok(self.rows.iter().map(|&row| numbers[row as usize] as usize).collect())
     }
 

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod asked;
+mod between;
 mod column;
 mod csv_table;
 mod encoding;
@@ -23,8 +24,12 @@ pub use asked::{Answered, Asked, KeptNodes, Query, read_subject};
 pub use csv_table::{CsvTable, Wanted};
 pub use guess::{Guess, Wishes};
 pub use hierarchy_table::HierarchyTable;
-pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
-pub use source::{Bound, DataSource, InvariantSpec, Keep, Known, NOISY, Shape};
+pub use invariant_table::{InvariantTable, Refusal, System, matrix_from_reader, read_matrix};
+pub use parquet_file::footer;
+pub use source::{
+    Bound, DataSource, InvariantSpec, Keep, Known, NOISY, NOISY_INVARIANTS, NodeInequality, NodeName, Shape,
+    within_of,
+};
 pub use subject::Subject;
 pub use table_writer::{TableWriter, Value};
 pub use tabulate::{Tabulate, Tabulated, tabulate};

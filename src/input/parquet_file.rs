@@ -37,6 +37,16 @@ impl Source {
     }
 }
 
+/// What stands in the footer of a data file under a key; `None` of a file that is no parquet, or where nothing does. Refused: a file
+/// that cannot be read.
+pub fn footer(path: &Path, key: &str) -> Result<Option<String>> {
+    let Source::Parquet(file) = Source::open(path)? else { return Ok(None) };
+    let parquet = ParquetFile::open(path, file)?;
+    let all = parquet.reader.metadata().file_metadata().key_value_metadata();
+    let own = all.into_iter().flatten().find(|pair| pair.key == key);
+    Ok(own.and_then(|pair| pair.value.clone()))
+}
+
 /// A parquet file whose metadata was read.
 pub(super) struct ParquetFile {
     path: PathBuf,

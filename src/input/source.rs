@@ -33,11 +33,22 @@ impl DataSource {
     /// The names of the levels of a tree, the root's first; none of a table.
     pub fn level_names(&self) -> Vec<&str> {
         match &self.shape {
-            Shape::Hierarchy { levels } => {
+            Shape::Hierarchy { levels, .. } => {
                 std::iter::once(self.root.as_str()).chain(levels.iter().map(String::as_str)).collect()
             }
             Shape::Table { .. } => Vec::new(),
         }
+    }
+
+    /// The columns of a table that tell its entries apart or stand in an invariant, in the order of `all`; of a tree none.
+    pub fn key_columns<'a>(&self, all: &'a [String]) -> Vec<&'a str> {
+        let Shape::Table { entry, invariants } = &self.shape else { return Vec::new() };
+        let named: Vec<&str> = invariants.iter().flat_map(|(spec, _)| spec.columns()).collect();
+        let is_key = |column: &&String| match entry {
+            Some(entry) => entry.contains(column) || named.contains(&column.as_str()),
+            None => **column != self.count && self.known.column.as_ref() != Some(*column),
+        };
+        all.iter().filter(is_key).map(String::as_str).collect()
     }
 
     /// The equations that every release keeps, in words.
@@ -48,12 +59,20 @@ impl DataSource {
         words.chain(known).collect::<Vec<_>>().join(" and ")
     }
 
+    /// The inequalities between nodes of a tree, in words behind a sign; nothing where there are none.
+    pub fn within_words(&self, sign: &str) -> String {
+        let Shape::Hierarchy { inequalities, .. } = &self.shape else { return String::new() };
+        let words: Vec<String> = inequalities.iter().map(|(one, _)| format!("`{}`", one.words())).collect();
+        if words.is_empty() { String::new() } else { format!("{sign}within {}", words.join(", ")) }
+    }
+
     /// All that every release keeps, in words.
     pub fn invariant_words(&self) -> String {
         let invariants = match &self.shape {
             Shape::Hierarchy { .. } => {
                 return format!("each count is the sum of those below it: {}", self.level_names().join(", "))
-                    + if self.known == Known::default() { "" } else { "; the known counts" };
+                    + if self.known == Known::default() { "" } else { "; the known counts" }
+                    + &self.within_words("; ");
             }
             Shape::Table { invariants, .. } => invariants,
         };
@@ -68,6 +87,11 @@ impl DataSource {
     }
 }
 
+/// The inequalities between nodes in what [`DataSource::invariant_words`] says; `None` where it says none.
+pub fn within_of(invariant: &str) -> Option<&str> {
+    invariant.find("within `").map(|at| &invariant[at..])
+}
+
 /// What is released, and what every release keeps.
 #[derive(Debug, Clone)]
 pub enum Shape {
@@ -75,6 +99,8 @@ pub enum Shape {
     Hierarchy {
         /// Columns of the levels below the root.
         levels: Vec<String>,
+        /// Inequalities between nodes, with their places in the text.
+        inequalities: Vec<(NodeInequality, Range<usize>)>,
     },
     /// The entries of a table, under linear equations.
     Table {
@@ -121,6 +147,48 @@ pub enum InvariantSpec {
 }
 
 impl InvariantSpec {
+    /// Columns by which sums are kept: of each group of entries that agree in the columns of one list; `None` of what is no such sum.
+    pub fn sums(&self) -> Option<Vec<Vec<&str>>> {
+        match self {
+            Self::Total => Some(vec![Vec::new()]),
+            Self::Partition(by) => Some(vec![by.iter().map(String::as_str).collect()]),
+            Self::Margins { rows, columns } => Some(vec![vec![rows], vec![columns]]),
+            _ => None,
+        }
+    }
+
+    /// The columns that are named.
+    pub fn columns(&self) -> Vec<&str> {
+        let column = |bound| match bound {
+            &Some(Bound::Column(ref column)) => Some(column.as_str()),
+            _ => None,
+        };
+        match self {
+            Self::Indicators(columns) | Self::Hierarchy(columns) => {
+                columns.iter().map(String::as_str).collect()
+            }
+            Self::Bounds(lower, upper) => [lower, upper].into_iter().filter_map(column).collect(),
+            other => other.sums().into_iter().flatten().flatten().collect(),
+        }
+    }
+
+    /// The same with other names of columns.
+    pub fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
+        let all = |columns: &[String]| columns.iter().map(|column| name(column)).collect();
+        let bound = |bound: &Option<Bound>| match bound {
+            Some(Bound::Column(column)) => Some(Bound::Column(name(column))),
+            other => other.clone(),
+        };
+        match self {
+            Self::Partition(by) => Self::Partition(all(by)),
+            Self::Margins { rows, columns } => Self::Margins { rows: name(rows), columns: name(columns) },
+            Self::Indicators(columns) => Self::Indicators(all(columns)),
+            Self::Hierarchy(levels) => Self::Hierarchy(all(levels)),
+            Self::Bounds(lower, upper) => Self::Bounds(bound(lower), bound(upper)),
+            other => other.clone(),
+        }
+    }
+
     /// The equations in words, if it is of equations.
     fn equation_words(&self) -> Option<String> {
         match self {
@@ -132,6 +200,51 @@ impl InvariantSpec {
             Self::Hierarchy(levels) => Some(format!("the hierarchy {}", levels.join(", "))),
             Self::Matrix { .. } => Some("the matrix".into()),
             Self::Nonnegative | Self::Bounds(..) | Self::AtLeast(..) => None,
+        }
+    }
+}
+
+/// Counts of some nodes of a tree, less those of others, are at least a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeInequality {
+    /// The nodes that count for it.
+    pub of: Vec<NodeName>,
+    /// The nodes that count against it.
+    pub minus: Vec<NodeName>,
+    /// The least value.
+    pub least: i64,
+}
+
+/// A node by its name and as many names above it as tell it from others: columns of levels, coarse to fine, with values. The root: none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeName {
+    /// Its names.
+    pub names: Vec<(String, String)>,
+    /// The name of the root's level.
+    pub root: String,
+}
+
+impl NodeName {
+    /// The names, joined by `/`.
+    pub fn words(&self) -> String {
+        match &self.names[..] {
+            [] => self.root.clone(),
+            names => names.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join("/"),
+        }
+    }
+}
+
+impl NodeInequality {
+    /// In words: `Bronx >= 10`, `Bronx <= 90`, `Manhattan >= Bronx`, `Manhattan - Bronx >= 5`.
+    pub fn words(&self) -> String {
+        let sum = |nodes: &[NodeName]| nodes.iter().map(NodeName::words).collect::<Vec<_>>().join(" + ");
+        let (of, minus) = (sum(&self.of), sum(&self.minus));
+        match (self.of.is_empty(), &self.minus[..], self.least) {
+            (true, _, least) => format!("{minus} <= {}", -i128::from(least)),
+            (false, [], least) => format!("{of} >= {least}"),
+            (false, _, 0) => format!("{of} >= {minus}"),
+            (false, [_], least) => format!("{of} - {minus} >= {least}"),
+            (false, _, least) => format!("{of} - ({minus}) >= {least}"),
         }
     }
 }
@@ -160,3 +273,6 @@ pub enum Keep {
 
 /// The columns of a noisy file that mean something; all others are keys.
 pub const NOISY: [&str; 7] = ["value", "law", "scale", "variance", "known", "method", "options"];
+
+/// The key in the footer of a noisy file of a table under which its `[[invariant]]` blocks stand.
+pub const NOISY_INVARIANTS: &str = "congenial.invariants";

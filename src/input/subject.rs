@@ -80,6 +80,14 @@ impl Subject {
         }
     }
 
+    /// Whether inequalities tie nodes of a tree, beside those of leaves that are >= 0.
+    pub fn ties_nodes(&self) -> bool {
+        match self {
+            Self::Hierarchy(table) => !table.region.is_everything(),
+            Self::Table(_) => false,
+        }
+    }
+
     /// What may be wrong with the data, for people.
     pub fn warning(&self) -> Option<&str> {
         match self {

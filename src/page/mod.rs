@@ -1,6 +1,7 @@
 //! Pages: what a reader is told, part by part, and how the parts are written for whom.
 
 mod choice;
+mod html;
 mod latex;
 mod markdown;
 mod rows;
@@ -9,6 +10,7 @@ mod words;
 
 pub use crate::escape::{field, line, masked, shown};
 pub use choice::Choice;
+pub use html::{Head, Source, html};
 pub use rows::{Column, Number, Pivot, distinct, grouped};
 pub use text::{COLUMNS, listing, terminal};
 pub use words::{

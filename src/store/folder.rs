@@ -297,7 +297,7 @@ impl RunFolder {
         let file = match open.get(R::FILE) {
             Some(file) => file.clone(),
             None => {
-                let file = Arc::new(Mutex::new(self.begin(R::FILE, R::fields())?));
+                let file = Arc::new(Mutex::new(self.begin(R::FILE, R::fields(), &[])?));
                 open.insert(R::FILE, file.clone());
                 file
             }
@@ -314,17 +314,18 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Begins a table of any columns.
-    pub fn rows(&self, name: &str, fields: Vec<Field>) -> Result<RowsFile<'_>> {
-        Ok(RowsFile { folder: self, file: self.begin(name, fields)? })
+    /// Begins a table of any columns; `told`: what its footer says more.
+    pub fn rows(&self, name: &str, fields: Vec<Field>, told: &[(&str, String)]) -> Result<RowsFile<'_>> {
+        Ok(RowsFile { folder: self, file: self.begin(name, fields, told)? })
     }
 
-    fn begin(&self, name: &str, fields: Vec<Field>) -> Result<OpenFile> {
-        let metadata = [
+    fn begin(&self, name: &str, fields: Vec<Field>, told: &[(&str, String)]) -> Result<OpenFile> {
+        let ours = [
             ("congenial.schema_version", SCHEMA_VERSION.to_string()),
             ("congenial.config_hash", self.config_hash.clone()),
             ("congenial.git_commit", env!("CONGENIAL_GIT_COMMIT").to_owned()),
         ];
+        let metadata = [&ours, told].concat();
         let path = self.partial.join(name);
         let writer = Writer::new(self.create(name)?, fields, &metadata).map_err(|e| unwritten(&path, e))?;
         Ok(OpenFile { name: name.to_owned(), path, writer })

@@ -22,7 +22,7 @@ pub struct Manifest {
     /// What it says of itself, in its author's words; absent where it says nothing.
     #[serde(default, skip_serializing_if = "Preface::is_empty")]
     pub about: Preface,
-    /// What was done with the cells: "release", "meeting", "privacy", "frontier" or "composition".
+    /// What was done with the cells: "release", "meeting", "privacy", "frontier", "coverage" or "composition".
     pub study: String,
     /// What it was about: "hierarchy", "table" or "worlds".
     pub subject: String,

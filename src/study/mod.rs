@@ -1,12 +1,14 @@
 //! Studies: what is done with the cells of a config, what it leaves in tables, and how the tables are read again.
 //!
-//! Everything that is particular to a study lies in its folder: [`release`], [`frontier`] (on releases), [`meeting`], [`privacy`],
-//! [`composition`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is and pays), `tell` (how
-//! rows are told), `grid` (a study of a grid), `pairs` (coupled pairs). This file alone names the studies. The engine draws any [`Planned`]
-//! study; the report and the comparison of runs know the trait [`Study`] alone.
+//! Everything that is particular to a study lies in its folder: [`release`], [`frontier`] and [`coverage`] (on releases), [`meeting`],
+//! [`privacy`], [`composition`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is and pays),
+//! `equal` (noise that pays what is asked), `tell` (how rows are told), `grid` (a study of a grid), `pairs` (coupled pairs). This file
+//! alone names the studies. The engine draws any [`Planned`] study; the report and the comparison of runs know the trait [`Study`] alone.
 
 pub mod cells;
 pub mod composition;
+pub mod coverage;
+mod equal;
 pub mod frontier;
 mod grid;
 mod kind;
@@ -31,8 +33,14 @@ use std::path::Path;
 use toml::Spanned;
 
 /// Every study.
-pub const STUDIES: [&dyn Study; 5] =
-    [&release::Release, &meeting::Meeting, &privacy::Privacy, &frontier::Frontier, &composition::Composition];
+pub const STUDIES: [&dyn Study; 6] = [
+    &release::Release,
+    &meeting::Meeting,
+    &privacy::Privacy,
+    &frontier::Frontier,
+    &coverage::Coverage,
+    &composition::Composition,
+];
 
 fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)

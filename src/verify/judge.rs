@@ -42,6 +42,9 @@ pub fn judge(
     if cell.at.method.kind().is_own() {
         return Err("the law of a method that is not ours is not known".into());
     }
+    if subject.ties_nodes() && !cell.at.method.kind().is_free() {
+        return Err("no law is computed under inequalities between nodes".into());
+    }
     let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.streams, replicate: 0, role: Role::Noise };
     match subject {
         Subject::Hierarchy(table) => tree(cell, table, outcome, steps, stream(key)),

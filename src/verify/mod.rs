@@ -4,7 +4,7 @@ mod judge;
 pub mod systems;
 mod told;
 
-use crate::catalogue::{Family, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value};
+use crate::catalogue::{Family, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value, noise};
 use crate::config::{AXES, DEFAULT_STUDY, Point};
 use crate::diagnostics::{Agreement, Moments};
 use crate::engine::{Kind, Manner, Progress, Watch};
@@ -140,7 +140,9 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
     let oracles: Vec<Option<Cell>> = tested
         .iter()
         .map(|cell| {
-            let candidates = oracles(cell).into_iter().map(|method| brief(&cell.with(method, &plan.subject)));
+            let candidates = oracles(cell, &plan.subject)
+                .into_iter()
+                .map(|method| brief(&cell.with(method, &plan.subject)));
             candidates.into_iter().find(|cell| servable(cell, &plan.subject).is_ok())
         })
         .collect();
@@ -324,7 +326,7 @@ fn brief(cell: &Cell) -> Cell {
 }
 
 /// Methods that release the same law, the surest first; none for those that move noise in their own way.
-fn oracles(cell: &Cell) -> Vec<Method> {
+fn oracles(cell: &Cell, subject: &Subject) -> Vec<Method> {
     let method = cell.at.method;
     let same = |kind: MethodKind| {
         kind.with(|option| match option.key {
@@ -338,7 +340,10 @@ fn oracles(cell: &Cell) -> Vec<Method> {
     let is_gaussian = cell.at.law.family() == Family::Gaussian;
     let exact = (method.kind() != MethodKind::EXACT).then_some(MethodKind::EXACT);
     let chain = (method.kind() == MethodKind::EXACT).then_some(MethodKind::GIBBS);
-    if method.conditions() {
+    if method.conditions() && subject.ties_nodes() {
+        let rejection = MethodKind::REJECTION;
+        (method.kind() != rejection).then(|| same(rejection)).into_iter().collect()
+    } else if method.conditions() {
         let all = MethodKind::ALL.iter().map(|kind| kind.with(OptionFacts::default));
         let moved = all.filter(|other| chain.is_some() && is_gaussian && squares(other));
         exact.into_iter().chain(chain).map(same).chain(moved).collect()
@@ -376,7 +381,7 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracl
                     if scale == 0.0 {
                         continue;
                     }
-                    sum += row.l2 * row.l2 / expected::noise(cell.at.law, scale)?.variance();
+                    sum += row.l2 * row.l2 / noise(cell.at.law, scale)?.variance();
                 }
                 shares.push(sum / measured as f64);
             }

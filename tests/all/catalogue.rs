@@ -16,7 +16,7 @@ const TABLE: &str = "a,b,count\nx,1,3\nx,2,0\ny,3,5\ny,4,2\n";
 fn plan(shape: &str, invariants: &str) -> Plan {
     let text = format!(
         "name = \"n\"\nseed = 1\nreplicates = 3\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n{shape}\n{invariants}\n\
-         [[grid]]\nepsilon = 0.2\nlaw = \"double-geometric\"\nmethod = \"exact\"\n"
+         [[grid]]\nepsilon = 0.2\nlaw = \"double-geometric\"\nmethod = \"unconstrained\"\n"
     );
     let Ok(Document::Grid(mut config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
     let table = CsvTable::from_reader(Path::new("t.csv"), TABLE.as_bytes()).expect("a table");
@@ -36,7 +36,7 @@ fn methods(place: Place) -> Vec<Method> {
     for &kind in MethodKind::ALL {
         for nonnegative in [false, true] {
             let method = with(kind, nonnegative);
-            if !methods.contains(&method) && (place == Place::Tree || !nonnegative) {
+            if !methods.contains(&method) && (matches!(place, Place::Tree { .. }) || !nonnegative) {
                 methods.push(method);
             }
         }
@@ -60,8 +60,10 @@ fn every_method_serves_the_laws_that_are_listed() {
     let total = "[[invariant]]\nkind = \"total\"\n";
     // One free dimension in each total: real laws are drawn exactly there.
     let totals = "[[invariant]]\nkind = \"partition\"\nby = \"a\"\n";
+    let at_most = "[[invariant]]\nkind = \"at-least\"\nminus = \"total\"\nvalue = -1000\n";
     let places = [
-        (Place::Tree, plan("levels = [\"a\", \"b\"]", "")),
+        (Place::Tree { inequalities: false }, plan("levels = [\"a\", \"b\"]", "")),
+        (Place::Tree { inequalities: true }, plan("levels = [\"a\", \"b\"]", at_most)),
         (Place::Table { inequalities: false }, plan("", total)),
         (
             Place::Table { inequalities: true },
@@ -116,6 +118,8 @@ fn what_a_plan_refuses_is_seen_without_the_data() {
     let bounds = |bounds: &str| format!("{total}[[invariant]]\nkind = \"bounds\"\n{bounds}\n");
     let shapes = [
         "levels = [\"a\", \"b\"]\n".to_owned(),
+        "levels = [\"a\", \"b\"]\n[[invariant]]\nkind = \"at-least\"\nof = { a = \"x\" }\nvalue = 1\n"
+            .to_owned(),
         total.to_owned(),
         format!("{total}[[invariant]]\nkind = \"nonnegative\"\n"),
         bounds("lower = 0"),
@@ -181,7 +185,9 @@ fn the_reference_lists_the_catalogue() {
         let columns = header.matches('|').count() - 1;
         format!("{header}\n|{}\n{}", "---|".repeat(columns), rows.concat())
     };
-    for (name, place) in [("trees", Place::Tree), ("tables", Place::Table { inequalities: true })] {
+    for (name, place) in
+        [("trees", Place::Tree { inequalities: false }), ("tables", Place::Table { inequalities: true })]
+    {
         let laws = table("| law | noise |", laws_on(place).iter().map(|cells| row(cells)).collect());
         let header = "| method | what it does | options |";
         let methods = table(header, methods_on(place).iter().map(|cells| row(cells)).collect());

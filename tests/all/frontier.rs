@@ -338,7 +338,7 @@ fn what_cannot_be_paid_for_is_refused() {
     // A bound does not rank methods: noise on three levels, conditioned on their sums.
     refuses(&rho("{ rho = 1.0 }"), &["rho of `exact` with double-geometric noise is bounded, not computed"]);
     let release = with("added", TREE_DATA, grid).replace("study = \"frontier\"\nchange = \"added\"\n", "");
-    refuses(&release, &["paid: not used", "only a study of the kind frontier takes it"]);
+    refuses(&release, &["paid: not used", "only a study of the kind frontier or coverage takes it"]);
     let exclude = "\n[[exclude]]\nepsilon = 1.0\n";
     refuses(
         &(with("added", TREE_DATA, grid) + exclude),

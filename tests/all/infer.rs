@@ -3,6 +3,8 @@
 
 use crate::place::{Place, TREE, TREE_DATA};
 use congenial::infer::{By, Inferred, Interval, Met, Wish, infer};
+use congenial::inference::{Counts, Regression, Release, Weight};
+use congenial::invariant::Hierarchy;
 use congenial::store::Run;
 use congenial::study::cells::CellRow;
 use congenial::study::release::NodeDrawRow;
@@ -27,16 +29,8 @@ const WEIGHTS: [(&str, [i8; 6]); 3] =
     [("north", [1, 0, 1, 0, 0, 1]), ("middle", [0, 0, 1, 1, 0, 0]), ("more", [0, 1, 0, 0, -1, 0])];
 
 fn wish(file: &Path, queries: Option<&Path>) -> Wish {
-    Wish {
-        file: file.to_owned(),
-        levels: Vec::new(),
-        queries: queries.map(Path::to_owned),
-        ratios: Vec::new(),
-        level: 0.8,
-        prior: None,
-        bands: true,
-        seed: 9,
-    }
+    let queries = queries.map(Path::to_owned);
+    Wish { queries, level: 0.8, bands: true, seed: 9, ..Wish::of(file.to_owned()) }
 }
 
 /// The intervals of what stands in a file.
@@ -157,8 +151,8 @@ method = "exact"
     assert!(by.contains(&By::Law) && by.contains(&By::Draws));
 }
 
-/// Ratios over 300 releases, with noise drawn here: two leaves below a known total, whose noise has one size and two signs. The interval is then
-/// that of all r with `|a - r b| <= (1 + r) t`, t the quantile of |z|: from `(a - t)/(b + t)` to `(a + t)/(b - t)`.
+/// Ratios over 300 releases, with noise drawn here: two leaves below a known total, whose noise has one size and two signs. The interval is
+/// then that of all r with `|a - r b| <= (1 + r) t`, t the quantile of |z|: from `(a - t)/(b + t)` to `(a + t)/(b - t)`.
 #[test]
 fn ratios_are_inverted() {
     let lambda = 8.0;
@@ -265,13 +259,260 @@ fn posteriors_by_hand() {
     });
     let words = found.unwrap().prior.unwrap();
     assert!(words.starts_with("Poisson with the mean 7") && words.contains("most likely"), "{words}");
-    for text in ["poisson:0", "poisson:1,2", "negative-binomial:2", "gamma", "flat:1", "poisson:x"] {
+    // A search that ends at an end of its range says so: counts that are spread less than Poisson ask for the largest size.
+    let even: String = (0..8).map(|i| format!("z{i},7,gaussian,0.1,exact\n")).collect();
+    let place =
+        Place::new(&[("noisy.csv", &format!("zone,value,law,scale,method\n,56,gaussian,0.1,exact\n{even}"))]);
+    let found = infer(&Wish {
+        prior: congenial::infer::prior("negative-binomial").ok(),
+        queries: None,
+        file: place.path("noisy.csv"),
+        ..wish.clone()
+    });
+    let words = found.unwrap().prior.unwrap();
+    assert!(
+        words.contains("the size lies at the end of the range") && words.contains("a larger one"),
+        "{words}"
+    );
+    assert!(!words.contains("the mean lies"), "{words}");
+    for text in ["poisson:0", "poisson:", "negative-binomial:2", "negative-binomial:2,x", "gamma", "flat:1"] {
         assert!(congenial::infer::prior(text).is_err(), "{text}");
     }
     let processed = sure.replace("exact", "topdown");
     let place = Place::new(&[("noisy.csv", &processed)]);
     let refused = infer(&Wish { queries: None, file: place.path("noisy.csv"), ..wish });
     assert!(refused.unwrap_err().to_string().contains("no posterior of releases by topdown"));
+}
+
+/// The posterior of a release that was conditioned on counts >= 0, by hand: two leaves below a known total of 6, every count alike. With
+/// z the noise of the first, the pair weighs `2^-|z|`, and that sums to c(x) over z from -x to 6 - x.
+#[test]
+fn posteriors_of_conditioned_releases_by_hand() {
+    let lambda = 2.0 / std::f64::consts::LN_2;
+    let row = |key: &str, value: i64, known: bool| {
+        format!("{key},{value},double-geometric,{lambda},{known},exact,nonnegative=true\n")
+    };
+    let rows = [row("", 6, true), row("a", 6, false), row("b", 0, false)].concat();
+    let file = format!("zone,value,law,scale,known,method,options\n{rows}");
+    let place = Place::new(&[("noisy.csv", &file), ("d.csv", "zone,name,weight\na,less,1\nb,less,-1\n")]);
+    let wish = |prior: &str| Wish {
+        prior: congenial::infer::prior(prior).ok(),
+        bands: false,
+        ..wish(&place.path("noisy.csv"), Some(&place.path("d.csv")))
+    };
+    let weight = |z: i64| 0.5f64.powi(z.abs() as i32);
+    let mean = |c: &dyn Fn(i64) -> f64| {
+        let law: Vec<f64> = (0..=6).map(|x| weight(6 - x) / c(x)).collect();
+        let total: f64 = law.iter().sum();
+        let mean = law.iter().enumerate().map(|(x, p)| x as f64 * p / total).sum::<f64>();
+        let square = law.iter().enumerate().map(|(x, p)| (x * x) as f64 * p / total).sum::<f64>();
+        (mean, (square - mean * mean).sqrt())
+    };
+    let (want, deviation) = mean(&|x| (-x..=6 - x).map(weight).sum());
+    for prior in ["nonnegative", "flat"] {
+        let inferred = infer(&wish(prior)).unwrap();
+        let chains = inferred.chains.unwrap();
+        let mixing = chains.mixing.unwrap();
+        assert!(chains.acceptance > 0.8 && chains.unforgotten.is_none() && mixing.converged(), "{chains:?}");
+        let error = deviation / mixing.bulk.sqrt();
+        let [total, a, b, less] = &inferred.intervals[..] else { panic!() };
+        assert!((a.estimate - want).abs() < 5.0 * error, "{} {want} ± {error}", a.estimate);
+        assert!((a.deviation - deviation).abs() < 0.05 * deviation, "{a:?}");
+        assert!((b.estimate - (6.0 - a.estimate)).abs() < 1e-9 && total.estimate == 6.0);
+        assert!((less.estimate - (2.0 * a.estimate - 6.0)).abs() < 1e-9);
+        assert!((a.high, a.by, inferred.is_guaranteed) == (6.0, By::Posterior, false), "{a:?}");
+        // Without the normaliser it is another.
+        assert!((mean(&|_| 1.0).0 - want).abs() > 7.0 * error);
+        let page = inferred.page().to_text(200);
+        assert!(page.contains("of their proposals") && page.contains("has its law exactly"), "{page}");
+    }
+    // The evidence of a Poisson mean is that of all x: with a known total the mean cancels, and the search ends somewhere.
+    assert!(infer(&wish("poisson")).unwrap().prior.unwrap().contains("most likely"));
+    // Real noise has no such normaliser here.
+    let real = file.replace("double-geometric", "laplace").replace("exact", "line-gibbs");
+    let place = Place::new(&[("noisy.csv", &real)]);
+    let refused = infer(&Wish { queries: None, file: place.path("noisy.csv"), ..wish("flat") });
+    assert!(refused.unwrap_err().to_string().contains("no posterior of releases by line-gibbs"));
+}
+
+/// Parameters that make a release most likely account for what conditioning on counts >= 0 does: against a search over sums, of two
+/// leaves without a known total.
+#[test]
+fn parameters_account_for_the_condition() {
+    let (values, leaf, root) = ([2i64, 1], 4.0, 6.0);
+    let row = |key: &str, value: i64, scale: f64| {
+        format!("{key},{value},double-geometric,{scale},exact,nonnegative=true\n")
+    };
+    let rows = [row("", 3, root), row("a", values[0], leaf), row("b", values[1], leaf)].concat();
+    let place = Place::new(&[("noisy.csv", &format!("zone,value,law,scale,method,options\n{rows}"))]);
+    let wish = Wish {
+        prior: congenial::infer::prior("poisson").ok(),
+        bands: false,
+        ..wish(&place.path("noisy.csv"), None)
+    };
+    let words = infer(&wish).unwrap().prior.unwrap();
+    let found: f64 = words["Poisson with the mean ".len()..].split(',').next().unwrap().parse().unwrap();
+    let weight =
+        |a: i64, b: i64| (-(a.abs() as f64 + b.abs() as f64) / leaf - (a + b).abs() as f64 / root).exp();
+    const MOST: i64 = 20;
+    let counts = || (0..MOST).flat_map(|a| (0..MOST).map(move |b| (a, b)));
+    let normaliser = |(a, b): (i64, i64)| -> f64 {
+        (-a..70).map(|z| (-b..70).map(|other| weight(z, other)).sum::<f64>()).sum()
+    };
+    let terms: Vec<((i64, i64), f64, f64)> =
+        counts().map(|x| (x, weight(values[0] - x.0, values[1] - x.1), normaliser(x))).collect();
+    let log = |mean: f64, conditioned: bool| -> f64 {
+        let prior = |x: i64| (1..=x).fold((-mean).exp(), |p, k| p * mean / k as f64);
+        let of = |&((a, b), q, c): &((i64, i64), f64, f64)| {
+            prior(a) * prior(b) * q / if conditioned { c } else { 1.0 }
+        };
+        terms.iter().map(of).sum::<f64>().ln()
+    };
+    let best = |conditioned: bool| {
+        let means = (1..80).map(|i| 0.05 * f64::from(i));
+        means.max_by(|a, b| log(*a, conditioned).total_cmp(&log(*b, conditioned))).unwrap()
+    };
+    let (want, other) = (best(true), best(false));
+    assert!(log(want, true) - log(found, true) < 0.02, "{found} {want} {other}");
+    assert!(log(want, true) - log(other, true) > 0.04, "{found} {want} {other}");
+}
+
+/// Priors by leaf and ranges by hand: two leaves below a known total of 3, Poisson with the means 1 and 2, weights `2^-|y - x|`.
+#[test]
+fn priors_by_leaf_and_in_ranges() {
+    let lambda = 1.0 / std::f64::consts::LN_2;
+    let file = format!(
+        "zone,value,law,scale,known,method\n,3,double-geometric,{lambda},true,unconstrained\n\
+         a,5,double-geometric,{lambda},false,unconstrained\nb,-1,double-geometric,{lambda},false,unconstrained\n"
+    );
+    let leaves = "zone,expected,low,high,twice\nb,2,,,7\na,1,,1,7\n";
+    let place = Place::new(&[("noisy.csv", &file), ("leaves.csv", leaves)]);
+    let told = |prior: &str, bounds: Option<&str>| {
+        let bounds = bounds.map(|text| congenial::infer::ends(text).unwrap());
+        infer(&Wish {
+            leaves: Some(place.path("leaves.csv")),
+            prior: congenial::infer::prior(prior).ok(),
+            bounds,
+            bands: false,
+            draws: 2000,
+            ..wish(&place.path("noisy.csv"), None)
+        })
+    };
+    let mean = |prior: &str, bounds: Option<&str>| told(prior, bounds).unwrap().intervals[1].estimate;
+    // x = a of 3: 1/(x! (3 - x)!) (1/2)^x 4^x: binomial with 2/3.
+    assert!((mean("poisson:expected", None) - 2.0).abs() < 1e-9);
+    // With a at most 1 that is 1 to 6.
+    assert!((mean("poisson:expected", Some("low,high")) - 6.0 / 7.0).abs() < 1e-9);
+    assert!((mean("poisson:expected", Some(",high")) - 6.0 / 7.0).abs() < 1e-9);
+    assert!((mean("poisson:expected", Some("low,")) - 2.0).abs() < 1e-9);
+    // Flat: 4^x, from 0 to 3 as b allows; from 0 to 1 as a does.
+    assert!((mean("nonnegative", None) - (4.0 + 32.0 + 192.0) / 85.0).abs() < 1e-9);
+    assert!((mean("nonnegative", Some("low,high")) - 0.8).abs() < 1e-9);
+    // Sizes so large that the law is Poisson.
+    assert!((mean("negative-binomial:expected,1e12", None) - 2.0).abs() < 1e-9);
+    // Draws that are kept have that law.
+    let inferred = told("poisson:expected", None).unwrap();
+    assert_eq!(inferred.kept.len(), 2000 * 3);
+    let kept: Vec<&[i64]> = inferred.kept.chunks(3).collect();
+    assert!(kept.iter().all(|counts| counts[0] == 3 && counts[1] + counts[2] == 3));
+    let drawn = kept.iter().map(|counts| counts[1]).sum::<i64>() as f64 / 2000.0;
+    // Five standard errors of 0.82/√2000.
+    assert!((drawn - 2.0).abs() < 0.1, "{drawn}");
+    let words = inferred.prior.unwrap();
+    assert!(words.starts_with("Poisson with the mean in `expected` of"), "{words}");
+    let refused = |prior: &str, bounds: Option<&str>, want: &str| {
+        let message = told(prior, bounds).unwrap_err().to_string();
+        assert!(message.contains(want), "{message}");
+    };
+    refused("poisson:exposure", None, "no column `exposure`");
+    refused("poisson:low", None, "line 3: `low` = ``, want a number > 0");
+    refused("flat", Some("twice,high"), "noisy.csv: `a` is released as 5, and no count is left there");
+    refused("flat", Some("twice,"), "noisy.csv: the total is known to be 3, and no count is left there");
+    refused("poisson:expected", Some("twice,high"), "allow no count (from 7 to 1)");
+    for text in ["", ",", "low", "low,high,more"] {
+        assert!(congenial::infer::ends(text).is_err(), "{text}");
+    }
+    let table = |rows: &str, want: &str| {
+        let place = Place::new(&[("noisy.csv", &file), ("leaves.csv", rows)]);
+        let wish = Wish {
+            bands: false,
+            leaves: Some(place.path("leaves.csv")),
+            ..wish(&place.path("noisy.csv"), None)
+        };
+        let message = infer(&wish).unwrap_err().to_string();
+        assert!(message.contains(want), "{rows}: {message}");
+    };
+    table("zone,x\na,1\n", "no row of `b`, want one for each leaf of");
+    table("zone,x\na,1\nb,1\na,2\n", "line 4: `a` stands there twice (first on line 2)");
+    table("zone,x\nc,1\n", "line 2: `c` is no leaf of");
+    table("area,x\na,1\n", "no column `zone`");
+}
+
+/// A model from files is that of the core, whose likelihood is compared with all counts there: columns find their leaves, whatever the
+/// order of rows.
+#[test]
+fn models_of_files_are_those_of_the_core() {
+    let areas: Vec<(i64, f64, f64)> =
+        (0..12).map(|i| (3 + (7 * i) % 11 + 2 * (i % 2) * i, (i % 2) as f64, 1.0 + (i % 3) as f64)).collect();
+    let total: i64 = areas.iter().map(|area| area.0).sum();
+    let mut file = format!("zone,value,law,scale,known,method\n,{total},double-geometric,2,true,exact\n");
+    let mut leaves = "zone,exposed,persons,word,shifted,one\n".to_owned();
+    for (i, (count, exposed, persons)) in areas.iter().enumerate() {
+        file += &format!("z{i},{count},double-geometric,2,false,exact\n");
+        // Rows in another order.
+        leaves.insert_str(
+            leaves.find('\n').unwrap() + 1,
+            &format!("z{i},{exposed},{persons},w,{},1\n", 3.0 - exposed),
+        );
+    }
+    let place = Place::new(&[("noisy.csv", &file), ("leaves.csv", &leaves)]);
+    let arguments = |more: &[&'static str]| {
+        let first = ["infer", "noisy.csv", "--leaves", "leaves.csv", "--model"];
+        first.iter().chain(more).copied().collect::<Vec<&str>>()
+    };
+    let page = place.prints(&arguments(&[
+        "poisson",
+        "--covariates",
+        "exposed",
+        "--offset",
+        "persons",
+        "--out",
+        "out",
+    ]));
+    assert!(page.contains("What the release says of the model"), "{page}");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("ln mean = ln `persons` + intercept + b · `exposed`"), "{page}");
+    let csv = std::fs::read_to_string(place.path("out/model.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let tree =
+        Hierarchy::from_parents(&[0; 13]).unwrap().with_known((0..13).map(|v| v == 0).collect()).unwrap();
+    let values: Vec<f64> =
+        std::iter::once(total).chain(areas.iter().map(|area| area.0)).map(|x| x as f64).collect();
+    let release = Release { tree: &tree, weights: &[Weight::Exponential(2.0); 2], values: &values };
+    let exposed = ("exposed".to_owned(), areas.iter().map(|area| area.1).collect::<Vec<f64>>());
+    let persons: Vec<f64> = areas.iter().map(|area| area.2).collect();
+    let model = Regression::new(release, Counts::Poisson, &[exposed], Some(&persons)).unwrap();
+    let (fit, naive) = (model.fit(0.9).unwrap(), model.naive().fit(0.9).unwrap());
+    for ((row, own), naive) in rows.iter().zip(&fit.coefficients).zip(&naive.coefficients) {
+        assert_eq!(row[0], own.name);
+        let want = [own.estimate, own.standard_error, own.low, own.high, naive.estimate];
+        for (text, want) in row[1..6].iter().zip(want) {
+            assert!((text.parse::<f64>().unwrap() - want).abs() < 1e-9, "{row:?} {want}");
+        }
+    }
+    assert_eq!(rows.len(), 2);
+    let refused = |more: &[&'static str], want: &str| {
+        place.refuses(&arguments(more), &[want]);
+    };
+    refused(&["poisson", "--covariates", "word"], "`word` = `w`, want a number");
+    refused(
+        &["poisson", "--covariates", "exposed,shifted"],
+        "column `shifted` is a linear combination of intercept, exposed",
+    );
+    refused(&["poisson", "--covariates", "one"], "column `one` is the same at every leaf");
+    refused(&["poisson", "--offset", "exposed"], "`exposed` = `0`, want a number > 0");
+    refused(&["poisson", "--covariates", "none"], "no column `none`");
+    refused(&["gamma"], "want poisson or negative-binomial");
 }
 
 /// What is moved to be >= 0 gets a bootstrap, which says that it promises nothing, and what the noise alone would hold.
@@ -284,6 +525,57 @@ fn post_processed_releases_promise_nothing() {
     let page = inferred.page().to_text(200);
     assert!(page.contains("so that no interval holds at every table"), "{page}");
     assert!(page.contains("They promise") && page.contains("by the noise"), "{page}");
+}
+
+/// Files and pages: names are no formulas to a spreadsheet, blanks around names of columns do not matter, the page is HTML, too.
+#[test]
+fn what_is_written_is_plain() {
+    let file = "zone,part,value,law,scale,method\n,,7,laplace,2,exact\n=1+1,,7,laplace,2,exact\n=1+1,@x,3,laplace,2,exact\n\
+                =1+1,b,4,laplace,2,exact\n";
+    let districts = "zone,part,name\n=1+1,@x,-a\n=1+1,b,+b\n";
+    let place = Place::new(&[("noisy.csv", file), ("d.csv", districts)]);
+    let arguments = ["infer", "noisy.csv", "--levels", "zone, part", "--queries", "d.csv", "--ratio=-a/+b"];
+    let html = place.prints(&[&arguments[..], &["--out", "out", "--format", "html"]].concat());
+    assert!(
+        html.contains("<!doctype html>") && html.contains("<svg") && !html.contains("Provenance"),
+        "{html}"
+    );
+    let read = |name: &str| std::fs::read_to_string(place.path(&format!("out/{name}"))).unwrap();
+    assert!(html.ends_with(&read("page.html")));
+    for (name, rows) in [("table.csv", 6), ("intervals.csv", 6), ("ratios.csv", 1)] {
+        let text = read(name);
+        assert_eq!(text.lines().count(), rows + 1, "{text}");
+        let mut csv = csv::Reader::from_reader(text.as_bytes());
+        for value in csv.records().flat_map(|row| row.unwrap().iter().map(str::to_owned).collect::<Vec<_>>())
+        {
+            let acts = value.starts_with(['=', '+', '-', '@']) && value.parse::<f64>().is_err();
+            assert!(!acts, "{name}: {value}");
+        }
+    }
+    assert!(read("table.csv").contains("\n'=1+1,'@x,,3,") && read("table.csv").contains(",'-a,"));
+    let refused = [&arguments[..], &["--format", "json"]].concat();
+    place.refuses(&refused, &["want text, markdown, html or latex"]);
+    // All of it is by draws: nothing else is said.
+    assert!(html.contains("The law itself is not computed: 9,999 draws"), "{html}");
+}
+
+/// Noise that is too wide for tables gets advice that serves here.
+#[test]
+fn wide_noise_is_told_what_serves() {
+    let file = |law: &str| {
+        let row = |key: &str, value: i64| format!("{key},{value},{law},1000000,exact\n");
+        let rows =
+            [row("", 9_000_000), row("a", 4_000_000), row("b", 3_000_000), row("c", 2_000_000)].concat();
+        format!("zone,value,law,scale,method\n{rows}")
+    };
+    for (law, other) in [("double-geometric", "laplace"), ("discrete-gaussian", "gaussian")] {
+        let message = told(&file(law), 0.9).unwrap_err();
+        assert!(
+            message.contains(&format!("with `law` = `{other}`")) && !message.contains("line-gibbs"),
+            "{message}"
+        );
+        assert!(told(&file(other), 0.9).unwrap().is_guaranteed);
+    }
 }
 
 #[test]
@@ -303,7 +595,11 @@ fn what_is_refused_names_its_place() {
     refused("a,3", "a,three", "line 3: `value` = `three`, want a number");
     refused("a,3", "a,2", "line 2: `value` = `7`, and what is below it adds up to 6: want the sum");
     refused("a,3,laplace", "a,3,gauss", "line 3: `law` = `gauss`, and `laplace` on line 2: want one for all");
-    refused("laplace", "cauchy", "`law` = `cauchy`, want laplace");
+    refused(
+        "laplace",
+        "cauchy",
+        "`law` = `cauchy`, want one of laplace, double-geometric, gaussian, discrete-gaussian",
+    );
     refused("a,3,laplace,2", "a,3,laplace,-1", "line 3: `scale` = `-1`, want a number > 0");
     refused(
         "a,3,laplace,2",
@@ -329,7 +625,8 @@ fn what_is_refused_names_its_place() {
     );
     let known = "zone,value,variance,known,method\n,7,2,perhaps,l2\na,7,2,false,l2\n";
     assert!(told(known, 0.9).unwrap_err().contains("`known` = `perhaps`, want true or false"));
-    let known = "x,zone,value,variance,known,method\n,,9,2,false,l2\na,,7,2,true,l2\nb,,2,2,false,l2\na,c,5,2,true,l2\na,d,1,2,true,l2\nb,e,2,2,false,l2\n";
+    let known = "x,zone,value,variance,known,method\n,,9,2,false,l2\na,,7,2,true,l2\nb,,2,2,false,l2\na,c,5,2,true,l2\n\
+                 a,d,1,2,true,l2\nb,e,2,2,false,l2\n";
     let message = told(known, 0.9).unwrap_err();
     let want = "line 3: `value` = `7` is known, and the known counts below it add up to 6: want the sum";
     assert!(message.contains(want), "{message}");

@@ -182,7 +182,7 @@ proptest! {
             table: path.to_owned(),
             count: "count".into(),
             filter: vec![],
-            shape: Shape::Hierarchy { levels: vec!["name".into()] },
+            shape: Shape::Hierarchy { levels: vec!["name".into()], inequalities: vec![] },
             root: "total".into(),
             known: Known { levels: vec![], column: Some("known".into()) },
         };

@@ -277,7 +277,11 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     place.write("bad.csv", "1,2,3,4,5,x\n");
     kind("kind = \"matrix\"\ntable = \"bad.csv\"", &["bad.csv", "line 1", "`x`", "integer"]);
     wrong("entry = [\"row\", \"column\"]", "entry = [\"row\"]", &["line 3", "`a` is duplicated"]);
-    wrong("entry = [\"row\"", "levels = [\"row\"]\nentry = [\"row\"", &["data.levels", "[[invariant]]"]);
+    wrong(
+        "entry = [\"row\"",
+        "levels = [\"row\"]\nentry = [\"row\"",
+        &["data.entry: not used", "the levels name"],
+    );
     wrong("entry = [\"row\"", "where = { row = \"z\" }\nentry = [\"row\"", &["no row has `row` = `z`"]);
     wrong(
         "law = [\"l1\", \"l2\"",

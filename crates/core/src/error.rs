@@ -25,6 +25,17 @@ pub enum Error {
     /// The parts of an input do not fit together.
     #[error("hierarchy: {0}")]
     Hierarchy(String),
+    /// Something at a node of a hierarchy, which is numbered from 0; the message has it from 1.
+    #[error("hierarchy: node {} {why}", node + 1)]
+    AtNode {
+        /// The node.
+        node: usize,
+        /// What is wrong there.
+        why: String,
+    },
+    /// A model of counts that cannot be fitted.
+    #[error("model: {0}")]
+    Model(String),
     /// A system of equations that cannot be an invariant, or whose solution does not fit into 64 bits.
     #[error("invariant: {0}")]
     Invariant(String),

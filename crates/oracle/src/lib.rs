@@ -1,6 +1,7 @@
 //! What releases must be, computed in other ways than they are drawn: plain, slow and small.
 //!
 //! - [`trees`]: conditioned noise on a tree, by convolution in logarithms.
+//! - [`sums`]: weighted sums over a tree whose nodes weigh their sums: noise under equations, posteriors.
 //! - [`tables`]: conditioned noise on a table, by listing all points.
 //! - [`reals`]: conditioned real noise on a table with few free dimensions, by quadrature.
 //! - [`images`]: projections, by coordinate ascent on multipliers and by trying all roundings, of noise drawn anew.
@@ -9,6 +10,7 @@
 
 pub mod images;
 pub mod reals;
+pub mod sums;
 pub mod tables;
 pub mod trees;
 

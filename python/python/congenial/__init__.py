@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Union
 
 from . import _congenial
-from ._congenial import CellsFailed, ConfigError, Error, Invariant, Law, Table, __version__, exact, project
+from ._congenial import CellsFailed, ConfigError, Error, Invariant, Law, Likelihood, Table, __version__, exact, project
 
 __all__ = [
     "CellsFailed",
@@ -35,6 +35,7 @@ __all__ = [
     "Inferred",
     "Invariant",
     "Law",
+    "Likelihood",
     "Plan",
     "Run",
     "Table",
@@ -72,18 +73,61 @@ def _shown(progress: bool | None) -> bool:
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 
+def _arviz() -> Any:
+    # Named so, it needs no stubs.
+    try:
+        return importlib.import_module("arviz")
+    except ImportError as error:
+        raise ImportError("to_arviz: ArviZ is not installed (`pip install arviz`)") from error
+
+
+def _inference_data(arviz: Any, posterior: dict[str, Any], **more: Any) -> Any:
+    """Chains by draws as the group `posterior`, by the one or the other interface of ArviZ."""
+    if "posterior" in inspect.signature(arviz.from_dict).parameters:
+        return arviz.from_dict(posterior=posterior, **more)
+    return arviz.from_dict({"posterior": posterior}, **more)
+
+
 def _given(config: _Config) -> Any:
     return dict(config) if isinstance(config, Mapping) else config
 
 
 class Inferred:
     """What a release says of the counts: `intervals` (a table with a row for every node and district), whether they hold with at least
-    their chance whatever the counts are (`guaranteed`), and the `page` that tells of them."""
+    their chance whatever the counts are (`guaranteed`), and the `page` that tells of them. Where it was asked for: `model`, a table with a
+    row for every coefficient, and `draws` of the posterior, an array of draws by nodes, in the order of `intervals`."""
 
-    def __init__(self, intervals: Table, guaranteed: bool, page: str) -> None:
+    def __init__(self, intervals: Table, guaranteed: bool, page: str, model: Table | None = None, kept: Any = None) -> None:
         self.intervals = intervals
         self.guaranteed = guaranteed
         self.page = page
+        self.model = model
+        self.draws: Any = None if kept is None else kept[0]
+        self._nodes: list[tuple[str, str]] = [] if kept is None else kept[1]
+
+    def to_arviz(self) -> Any:
+        """The draws of the posterior for ArviZ: one chain of independent draws, in the group `posterior`. A variable for each level, with the
+        keys of its nodes as coordinates; `total` for the root.
+
+        Errors: no draws (`congenial.infer(..., prior=..., draws=1000)` keeps them); ArviZ is not installed (an `ImportError`).
+        """
+        if self.draws is None:
+            raise _congenial.wrong("to_arviz: no draws were kept, want `draws` with a prior in `infer`")
+        arviz = _arviz()
+        posterior: dict[str, Any] = {}
+        coords: dict[str, list[str]] = {}
+        dims: dict[str, list[str]] = {}
+        for level in dict.fromkeys(level for level, _ in self._nodes):
+            places = [place for place, (of, _) in enumerate(self._nodes) if of == level]
+            values = self.draws[None, :, places]
+            if places == [0]:
+                posterior[level] = values[:, :, 0]
+            else:
+                # A dimension may not have the name of a variable.
+                coordinate = f"{level}_keys"
+                posterior[level], dims[level] = values, [coordinate]
+                coords[coordinate] = [self._nodes[place][1] for place in places]
+        return _inference_data(arviz, posterior, coords=coords, dims=dims)
 
     def __str__(self) -> str:
         return self.page
@@ -95,17 +139,36 @@ def infer(
     *,
     level: float = 0.9,
     prior: str | None = None,
+    leaves: _Path | None = None,
+    bounds: tuple[str | None, str | None] | None = None,
+    model: str | None = None,
+    covariates: Iterable[str] = (),
+    offset: str | None = None,
+    draws: int = 0,
     bands: bool = False,
     levels: Iterable[str] = (),
+    invariants: _Path | None = None,
     seed: int = 1,
 ) -> Inferred:
-    """Intervals of nodes and districts from a noisy file, as `congenial infer` has them.
+    """Intervals of nodes and districts, or of entries and queries of a table, from a noisy file, as `congenial infer` has them.
 
-    `queries`: a table of districts. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`, `nonnegative`,
-    `poisson`, `poisson:MEAN`, `negative-binomial` or `negative-binomial:MEAN,SIZE` for every leaf. `bands`: also those that hold for all counts
-    of a level at once. `levels`: the columns of the levels, if not all columns without a meaning. `seed`: of draws, where there are any.
+    `queries`: a table of districts or queries. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`,
+    `nonnegative`, `poisson`, `poisson:MEAN`, `negative-binomial` or `negative-binomial:MEAN,SIZE` for every leaf; a mean is a number or a
+    column of `leaves`. `leaves`: a table with the keys of every leaf, and numbers. `bounds`: two columns of it between which counts are, under
+    a prior; None for no end. `model`: `poisson` or `negative-binomial` counts of the leaves, whose log mean is a linear function of the
+    `covariates`, with the logarithm of `offset` added: columns of `leaves`. `draws`: how many draws of the posterior are kept, for
+    `to_arviz`. `bands`: also those that hold for all counts of a level at once. `levels`: the columns of the levels or keys, if not all columns
+    without a meaning. `invariants`: a file with the `[[invariant]]` blocks of a table that carries none. `seed`: of draws, where there are any.
     """
-    return Inferred(*_congenial.inferred(file, list(levels), queries, level, prior, bands, seed))
+    covariates = list(covariates)
+    if model is None and (covariates or offset is not None):
+        raise _congenial.wrong("infer: covariates and offset are those of a model, want `model`, too")
+    asked = None if model is None else (model, covariates, offset)
+    return Inferred(
+        *_congenial.inferred(
+            file, list(levels), invariants, queries, level, prior, leaves, bounds, asked, draws, bands, seed
+        )
+    )
 
 
 class Figure:
@@ -350,8 +413,7 @@ class Run:
         """
         import numpy
 
-        # Named so, it needs no stubs.
-        arviz: Any = importlib.import_module("arviz")
+        arviz = _arviz()
 
         cells = self.draws.cells()
         if cell is None:
@@ -368,9 +430,7 @@ class Run:
             raise _congenial.wrong(f"to_arviz: the chains of the cell `{cell}` have different lengths")
         names = [name for name in draws.columns if name not in (".chain", ".iteration", ".draw")]
         posterior = {name: draws[name][order].reshape(len(lengths), -1) for name in names}
-        if "posterior" in inspect.signature(arviz.from_dict).parameters:
-            return arviz.from_dict(posterior=posterior)
-        return arviz.from_dict({"posterior": posterior})
+        return _inference_data(arviz, posterior)
 
     def _repr_html_(self) -> str:
         head = f"{self.name}: {self.manifest['cells']} cells of the study {self.study}, {self.folder}"

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any, Final, final
+from typing import Any, Final, final, overload
 
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "exact", "project", "main",
+    "Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "Likelihood", "exact", "project", "main",
     "supervise", "register", "released", "make", "open_run", "draws", "node_draws", "release",
     "framed", "figures", "inferred", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell",
     "compare_runs", "__version__",
@@ -110,6 +110,29 @@ class Law:
     @property
     def name(self) -> str: ...
 
+@final
+class Likelihood:
+    """The likelihood of a noisy file at means of the leaves' counts: for models of one's own, by PyMC, Stan or scipy.
+
+    Counts are independent, Poisson or, with a size, negative binomial (variance `mean + mean²/size`); they are summed out, exactly. Known counts are
+    part of what is released. The constant of the noise is left out. Refused (`ConfigError`): releases that were conditioned on >= 0 or
+    processed; means and a size that are no numbers > 0.
+    """
+
+    def __new__(cls, file: str | os.PathLike[str], levels: list[str] | None = None) -> Likelihood: ...
+    @property
+    def levels(self) -> list[str]:
+        """The columns of the keys of a leaf, the highest level first."""
+
+    @property
+    def leaves(self) -> list[tuple[str, ...]]:
+        """The keys of every leaf, in the order of means."""
+
+    @overload
+    def __call__(self, means: ArrayLike, size: None = None) -> tuple[float, NDArray[numpy.float64]]: ...
+    @overload
+    def __call__(self, means: ArrayLike, size: float) -> tuple[float, NDArray[numpy.float64], float]: ...
+
 def exact(
     invariant: Invariant,
     law: Law,
@@ -159,12 +182,17 @@ def figures(folders: list[Any], by_seed: bool) -> list[tuple[str, str, str, str]
 def inferred(
     file: str | os.PathLike[str],
     levels: list[str],
+    invariants: str | os.PathLike[str] | None,
     queries: str | os.PathLike[str] | None,
     level: float,
     prior: str | None,
+    leaves: str | os.PathLike[str] | None,
+    bounds: tuple[str | None, str | None] | None,
+    model: tuple[str, list[str], str | None] | None,
+    draws: int,
     bands: bool,
     seed: int,
-) -> tuple[Table, bool, str]: ...
+) -> tuple[Table, bool, str, Table | None, tuple[NDArray[numpy.int64], list[tuple[str, str]]] | None]: ...
 def judge(folder: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], list[str]]: ...
 def cells_failed(failures: list[tuple[str, str]], failed: int, cells: int) -> CellsFailed: ...
 def wrong(text: str) -> ConfigError: ...

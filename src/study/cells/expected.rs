@@ -1,24 +1,10 @@
 //! What theory says of a cell's releases, where it says something in closed form.
 
-use crate::catalogue::{Family, LawKind, Method, Projection};
-use crate::closed_form::{self, Noise, Operation};
+use crate::catalogue::{Method, Projection, noise};
+use crate::closed_form::{self, Operation};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
-use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
-
-/// The noise of one count; `None` for laws that are no product over the counts.
-pub fn noise(law: LawKind, scale: f64) -> Option<Noise> {
-    match law.family() {
-        Family::Laplace => Some(Noise::Laplace(scale)),
-        Family::Gaussian => Some(Noise::Gaussian(scale)),
-        Family::DoubleGeometric => DoubleGeometric::new(scale).ok().map(|_| Noise::DoubleGeometric(scale)),
-        Family::DiscreteGaussian => {
-            DiscreteGaussian::new(scale).ok().map(|law| Noise::Variance(law.variance()))
-        }
-        Family::Euclidean => None,
-    }
-}
 
 /// What a method does with the noise, as far as there are closed forms.
 pub fn operation(method: Method) -> Option<Operation> {

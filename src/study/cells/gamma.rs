@@ -62,7 +62,7 @@ pub(super) fn is_paid(cell: &Cell, subject: &Subject) -> bool {
 /// Whether a cell keeps inequalities.
 pub(super) fn is_bounded(cell: &Cell, subject: &Subject) -> bool {
     match subject {
-        Subject::Hierarchy(_) => cell.at.method.nonnegative(),
+        Subject::Hierarchy(_) => cell.at.method.nonnegative() || subject.ties_nodes(),
         Subject::Table(table) => !table.region.is_everything(),
     }
 }
@@ -95,6 +95,7 @@ impl Reason {
     fn of(subject: &Subject, law: LawKind) -> Self {
         match (subject, law.family()) {
             (_, Family::Gaussian) => Self::Normal,
+            (_, Family::Laplace | Family::DoubleGeometric) if subject.ties_nodes() => Self::Pure,
             (_, Family::Laplace) => Self::Real,
             (Subject::Table(_), Family::Euclidean) => Self::Pure,
             (Subject::Hierarchy(_), Family::DoubleGeometric) => Self::Paths,

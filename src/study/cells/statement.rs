@@ -4,6 +4,7 @@ use super::gamma::{gamma, is_bounded, is_paid, quick_gamma, real_by_kind};
 use crate::catalogue::Family;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
+use crate::invariant::Region;
 use crate::privacy::{
     Accountant, Change, ChangeKind, Gamma, Inequalities, Loss, Price, PureNoise, Rho, Standard, Statement,
     TableChanges, longest_step,
@@ -212,6 +213,8 @@ impl<'a> Statements<'a> {
         };
         let inequalities = match (rho_factor, cell.at.law.family()) {
             (Some(factor), _) => Inequalities::TimesRho(factor),
+            // The bounds by change are those of leaves alone.
+            (None, _) if self.subject.ties_nodes() => Inequalities::Times(gamma),
             (None, Family::DoubleGeometric) if is_paid(cell, self.subject) => {
                 Inequalities::ByChange { all: gamma }
             }
@@ -227,7 +230,18 @@ impl<'a> Statements<'a> {
                 let name = |leaf| format!("leaf {}", tree.leaf_number(leaf));
                 let conditions = cell.at.method.conditions() && cell.at.method.nonnegative();
                 let nonnegative = conditions.then_some(&table.counts[..]);
-                let statement = Statement::of_tree(tree, &scales, standard, inequalities, nonnegative, name);
+                // Post-processing pays between all tables.
+                let everything = Region::everything();
+                let region = if conditioned { &table.region } else { &everything };
+                let statement = Statement::of_tree_within(
+                    tree,
+                    &scales,
+                    standard,
+                    inequalities,
+                    nonnegative,
+                    region,
+                    name,
+                );
                 statement.expect("a calibration has one scale for each level")
             }
             (_, changes) => {

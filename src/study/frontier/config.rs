@@ -1,12 +1,11 @@
 //! The config of a study of the frontier: what is its own.
 
 use crate::config::wire::study;
-use crate::config::{Checker, Config, ConfigPart, Queries, Section, one_of};
+use crate::config::{Checker, Config, ConfigPart, Queries, Section};
 use crate::failure::Result;
 use crate::input::{Asked, DataSource, Subject};
-use crate::privacy::ChangeKind;
+use crate::study::equal::PaidChange;
 use crate::study::release::{add_report, key_of_queries, resolve_queries};
-use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
 use toml_edit::{DocumentMut, Table, value};
@@ -53,9 +52,7 @@ pub(super) struct WireReport {
 /// The part of a config of the frontier: the change of the confidential table whose loss the budgets are.
 #[derive(Debug, Clone)]
 pub(super) struct FrontierPart {
-    pub(super) change: ChangeKind,
-    /// Its place in the text.
-    pub(super) span: Range<usize>,
+    pub(super) change: PaidChange,
     /// Sums whose errors are summed up group by group.
     queries: Queries,
 }
@@ -73,11 +70,11 @@ impl ConfigPart for FrontierPart {
     }
 
     fn key(&self, _: &Subject, asked: Option<&Asked>) -> Result<String> {
-        Ok(format!("change={}\n{}", self.change.name(), key_of_queries(&self.queries, asked)))
+        Ok(format!("change={}\n{}", self.change.kind.name(), key_of_queries(&self.queries, asked)))
     }
 
     fn resolve(&self, document: &mut DocumentMut, _: &DataSource) {
-        document["change"] = value(self.change.name());
+        document["change"] = value(self.change.kind.name());
         let mut report = Table::new();
         resolve_queries(&self.queries, &mut report);
         add_report(document, report);
@@ -104,15 +101,8 @@ impl Section for FrontierBlock {
         data: &DataSource,
         _: bool,
     ) -> Result<Arc<dyn ConfigPart>> {
-        let (name, span) = (top.change.get_ref(), top.change.span());
         let queries = checker.asked(top.report.queries.as_ref(), top.report.sizes.as_ref(), data)?;
-        match ChangeKind::named(name) {
-            Some(change) => Ok(Arc::new(FrontierPart { change, span, queries })),
-            None => {
-                let label = one_of(name, &ChangeKind::ALL.map(ChangeKind::name));
-                Err(checker.error(format!("change: got `{name}`"), span, label))
-            }
-        }
+        Ok(Arc::new(FrontierPart { change: PaidChange::of(checker, &top.change)?, queries }))
     }
 
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {

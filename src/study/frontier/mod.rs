@@ -1,14 +1,13 @@
 //! The frontier: errors of releases that pay the same for the same change, and where the better method changes.
 //!
 //! An epsilon of the noise is not what a release pays: conditioning on inequalities pays more than post-processing with
-//! the same noise, and on a tree the levels add up. Here budgets are losses (`settle`); the releases and their tables
+//! the same noise, and on a tree the levels add up. Here budgets are losses (`equal`); the releases and their tables
 //! are those of [`crate::study::release`].
 
 mod answer;
 mod config;
 mod curve;
 mod page;
-mod settle;
 
 use self::config::{FrontierBlock, FrontierFile, FrontierPart};
 use crate::engine::{Drawn, Each, Look, Prepared, Sink};
@@ -17,6 +16,7 @@ use crate::grid::{Cell, Plan};
 use crate::page::Page;
 use crate::privacy::{Amount, ChangeKind, Measure};
 use crate::store::{Run, RunFolder, TableFile};
+use crate::study::equal;
 use crate::study::grid::Kind;
 use crate::study::kind::{Study, Tables};
 use crate::study::release::{self, Release};
@@ -34,7 +34,7 @@ text_value!(column Measure, |measure: &Measure| measure.name(), Measure::named);
 pub struct Frontier;
 
 table! {
-    /// Study `frontier`: one row per cell.
+    /// Studies `frontier` and `coverage`: one row per cell.
     pub struct FrontierRow in "frontier.parquet" {
         /// the cell, in `cells.parquet`; its `epsilon` is that of the noise, found such that it pays `paid`
         cell: Key;
@@ -53,7 +53,8 @@ impl Kind for Frontier {
     type Block = FrontierBlock;
 
     fn settle(plan: Plan) -> Result<Plan> {
-        settle::settle(plan)
+        let change = FrontierPart::of(&plan.config).change.clone();
+        equal::settle(plan, change)
     }
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
@@ -104,7 +105,7 @@ impl Sink for FrontierTables<'_> {
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let cell = &self.plan.cells[number];
         if let Some(Amount { loss: paid, measure }) = cell.paid {
-            let change = FrontierPart::of(&self.plan.config).change;
+            let change = FrontierPart::of(&self.plan.config).change.kind;
             self.frontier.push(&FrontierRow { cell: Key(cell.key), change, paid, measure })?;
         }
         self.releases.close(number, closing, error)

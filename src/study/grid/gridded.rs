@@ -160,6 +160,7 @@ impl<K: Kind> Planned for Gridded<K> {
             cells().map(|(cell, pays)| listed(&config.data_name, &axes, cell, pays, &mut notes)).collect();
         let mut summary =
             format!("{} on {}", counted(plan.cells.len() as f64, "cell"), plan.subject.summary());
+        summary += &config.data.within_words(", ");
         notes.iter().for_each(|note| summary += &format!("; {note}"));
         if plan.cells.iter().any(|cell| cell.paid.is_none() && statements.is_searched(cell)) {
             summary += "; the run searches for what conditioning on inequalities adds, the plan bounds it";

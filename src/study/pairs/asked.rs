@@ -54,7 +54,7 @@ impl CellPart for Meetings {
             })?;
         }
         let moved = match place {
-            Place::Tree => method.nonnegative(),
+            Place::Tree { inequalities } => inequalities || method.nonnegative(),
             Place::Table { inequalities } => inequalities && !method.kind().facts().starts_within,
         };
         if harmonized && moved {

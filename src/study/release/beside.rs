@@ -31,7 +31,9 @@ pub(super) fn copy(plan: &Plan) -> Result<Option<(&'static str, Vec<u8>)>> {
     let names = match &config.data.shape {
         Shape::Table { entry: Some(names), .. } => names,
         // On a tree it stands beside the answers to the query of its leaves.
-        Shape::Hierarchy { levels } if asked.queries.queries.iter().any(|query| query.columns == *levels) => {
+        Shape::Hierarchy { levels, .. }
+            if asked.queries.queries.iter().any(|query| query.columns == *levels) =>
+        {
             levels
         }
         shape => {

@@ -1,7 +1,7 @@
 //! Components of tables: distances over them, and variances against closed forms.
 
 use super::rows::Draw;
-use crate::catalogue::{MethodKind, Projection};
+use crate::catalogue::{MethodKind, Projection, noise};
 use crate::closed_form::{EntryOfTotal, Noise, Operation};
 use crate::diagnostics::{BoxPlot, Estimate, Moments};
 use crate::failure::Result;
@@ -130,7 +130,7 @@ impl Components {
 
 /// The law of the first entry, where it is known in closed form.
 fn law(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<EntryOfTotal> {
-    match expected::noise(cell.at.law, cell.calibration.scales[0]).zip(expected::operation(cell.at.method)) {
+    match noise(cell.at.law, cell.calibration.scales[0]).zip(expected::operation(cell.at.method)) {
         Some((Noise::Laplace(lambda), operation))
             if part.component.is_total() && (rank.is_some() || operation == Operation::Free) =>
         {

@@ -313,8 +313,8 @@ impl Section for ReleaseBlock {
         let folder = checker.path.parent().unwrap_or(Path::new("."));
         let report = &top.report;
         let beside = report.beside.as_ref();
-        checker.one_data_set("beside", beside.map(|beside| &beside.table), several)?;
-        checker.one_data_set("certify", report.certify.as_ref(), several)?;
+        checker.one_data_set("report.beside", beside.map(|beside| &beside.table), several)?;
+        checker.one_data_set("report.certify", report.certify.as_ref(), several)?;
         let certify = match (&report.certify, &top.certify) {
             (Some(path), Some(_)) => {
                 let label = "want it or a [certify] block, not both";

@@ -6,7 +6,7 @@ use crate::grid::{Cell, Plan, refused};
 use crate::methods::Draws;
 
 /// Everything of a cell that does not depend on the replicate. Errors: what its method does not serve.
-pub(super) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Draws>> {
+pub(in crate::study) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Draws>> {
     let mut problem = cell.problem(&plan.subject);
     problem.streams.records = recorded(cell);
     cell.at.method.prepare(&problem)

@@ -37,11 +37,11 @@ pub use nodes::{NodeDrawRow, NodeRow};
 pub use rows::{Draw, Draws as KeptDraws, Rows};
 pub use tails::TailRow;
 
-pub(super) use self::answers::{by_size, pages as answered};
+pub(super) use self::answers::{by_size, pages as answered, size, size_words};
 pub use self::config::{Beside, Certify, ReleasePart};
 use self::config::{ReleaseBlock, ReleaseFile, recorded};
 pub(super) use self::config::{add_report, key_of_queries, resolve_queries};
-pub(super) use self::draw::with_own;
+pub(super) use self::draw::{prepare, with_own};
 pub(super) use self::frame::rows as frame;
 use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Each, Look, Pool, Prepared, encode};

@@ -87,6 +87,7 @@ impl<'a> NodeDraws<'a> {
         if draw.replicate == 0
             && self.kept.levels.len() == self.plan.subject.levels()
             && !cell.at.method.kind().is_own()
+            && noisy::has_law(self.plan, cell)
         {
             noisy::write(self.plan, self.folder, (cell, self.kept), draw.errors)?;
         }

@@ -1,16 +1,24 @@
-//! One release of a tree as a noisy file: what `congenial infer` reads.
+//! One release as a noisy file: what `congenial infer` reads.
 
 use crate::failure::Result;
-use crate::grid::{Cell, Plan};
-use crate::input::{KeptNodes, NOISY, Subject};
+use crate::grid::{Cell, Plan, invariant_blocks};
+use crate::input::{InvariantSpec, InvariantTable, KeptNodes, NOISY, NOISY_INVARIANTS, Shape, Subject};
 use crate::page::data_column;
-use crate::store::RunFolder;
-use crate::table::{Field, Kind, Value};
+use crate::store::{RowsFile, RunFolder};
+use crate::table::{Field, Kind, Value, Values};
+use std::collections::HashMap;
 
 /// The name of the file in the folder of a cell.
-pub(super) const FILE: &str = "release.parquet";
+const FILE: &str = "release.parquet";
+/// Coefficients of a matrix that stands in the footer at most.
+const COEFFICIENTS: usize = 1_000_000;
 
-/// Writes the release with these errors of all nodes. Errors: the disk.
+/// Whether a noisy file says all of the law of a cell's releases: it has no inequalities between nodes.
+pub(super) fn has_law(plan: &Plan, cell: &Cell) -> bool {
+    cell.at.method.kind().is_free() || !plan.subject.ties_nodes()
+}
+
+/// Writes the release of a tree with these errors of all nodes. Errors: the disk.
 pub(super) fn write(
     plan: &Plan,
     folder: &RunFolder,
@@ -19,41 +27,140 @@ pub(super) fn write(
 ) -> Result<()> {
     let Subject::Hierarchy(table) = &plan.subject else { return Ok(()) };
     let tree = &table.hierarchy;
-    let integers = cell.at.method.releases_integers(cell.at.law);
-    let keys = kept.level_names[1..].iter().map(|name| Field::new(&data_column(name, &NOISY), Kind::Text));
-    let kinds = [
-        if integers { Kind::I64 } else { Kind::F64 },
-        Kind::Text,
-        Kind::F64,
-        Kind::Bool,
-        Kind::Text,
-        Kind::Text,
-    ];
-    let names = ["value", "law", "scale", "known", "method", "options"];
-    let own = names.iter().zip(kinds).map(|(name, kind)| Field::new(name, kind));
-    let mut file = folder.rows(&format!("cells/{}/{FILE}", cell.key_text()), keys.chain(own).collect())?;
-    let below = kept.level_names.len() - 1;
-    let values = cell.at.method.values();
-    let options: Vec<String> =
-        values.iter().map(|(option, value)| format!("{}={value}", option.key)).collect();
-    let options = options.join(",");
+    let names: Vec<&str> = kept.level_names[1..].iter().map(String::as_str).collect();
+    let mut file = Rows::begin(folder, cell, &names, &[])?;
     for (v, error) in errors.iter().enumerate() {
         let level = tree.level(v);
         let keys = kept.keys(tree, level, v);
-        let columns = file.row()?;
-        let (of_keys, own) = columns.split_at_mut(below);
+        let scale = cell.calibration.scales[level];
+        file.push(&keys, (table.counts[v], *error), (scale, tree.is_known(v)))?;
+    }
+    file.file.finish()
+}
+
+/// Writes the release of a table with these errors of all entries, and behind it the sums that the invariant fixes, where the release
+/// does not keep them. A table with nodes of a `hierarchy` gets no file, nor one whose equations are a matrix of more than 10^6
+/// coefficients. Errors: the disk.
+pub(super) fn write_table(plan: &Plan, folder: &RunFolder, cell: &Cell, errors: &[f64]) -> Result<()> {
+    let (Subject::Table(table), Shape::Table { invariants, .. }) = (&plan.subject, &plan.config.data.shape)
+    else {
+        return Ok(());
+    };
+    let specs: Vec<&InvariantSpec> = invariants.iter().map(|(spec, _)| spec).collect();
+    if specs.iter().any(|spec| matches!(spec, InvariantSpec::Hierarchy(_))) {
+        return Ok(());
+    }
+    let is_free = cell.at.method.kind().is_free();
+    let are_sums = specs.iter().all(|spec| spec.sums().is_some() || !is_equation(spec));
+    let equations = &table.invariant;
+    let matrix = match is_free && !are_sums {
+        true if equations.rows().len().saturating_mul(equations.entries()) > COEFFICIENTS => return Ok(()),
+        true => Some(matrix(table)),
+        false => None,
+    };
+    let is_whole = matrix.is_some();
+    let kept = specs.iter().copied().filter(|spec| !is_whole || !is_equation(spec));
+    let renamed = |spec: &InvariantSpec| spec.renamed(|name| data_column(name, &NOISY));
+    let blocks: Vec<InvariantSpec> = matrix.into_iter().chain(kept.map(renamed)).collect();
+    let blocks = invariant_blocks(blocks.iter());
+    let names: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
+    let mut file = Rows::begin(folder, cell, &names, &[(NOISY_INVARIANTS, blocks)])?;
+    let scale = cell.calibration.scales[0];
+    for (entry, error) in errors.iter().enumerate() {
+        let keys: Vec<&str> = table.columns.iter().map(|(_, texts)| &texts[entry]).collect();
+        file.push(&keys, (table.counts[entry], *error), (scale, plan.subject.is_known(entry)))?;
+    }
+    if is_free && are_sums {
+        for (keys, count) in sums(table, &names, &specs) {
+            file.push(&keys, (count, 0.0), (scale, true))?;
+        }
+    }
+    file.file.finish()
+}
+
+fn is_equation(spec: &InvariantSpec) -> bool {
+    !matches!(spec, InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..))
+}
+
+/// All equations of a table as one matrix, with their values.
+fn matrix(table: &InvariantTable) -> InvariantSpec {
+    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    for row in table.invariant.rows() {
+        let mut dense = vec![0; table.counts.len()];
+        row.iter().for_each(|&(entry, a)| dense[entry as usize] = a);
+        values.push(row.iter().map(|&(entry, a)| a * table.counts[entry as usize]).sum());
+        rows.push(dense);
+    }
+    InvariantSpec::Matrix { rows, values: Some(values) }
+}
+
+/// The sums that invariants fix: keys, blank where a sum goes over a column, and counts. Each once.
+fn sums<'a>(
+    table: &'a InvariantTable,
+    names: &[&str],
+    specs: &[&'a InvariantSpec],
+) -> Vec<(Vec<&'a str>, i64)> {
+    let mut places: HashMap<Vec<&str>, usize> = HashMap::new();
+    let mut all: Vec<(Vec<&str>, i64)> = Vec::new();
+    for columns in specs.iter().filter_map(|spec| spec.sums()).flatten() {
+        let first = all.len();
+        for (entry, count) in table.counts.iter().enumerate() {
+            let key = |(name, (_, texts)): (&&str, &'a (String, crate::table::Texts))| {
+                if columns.contains(name) { &texts[entry] } else { "" }
+            };
+            let keys: Vec<&str> = names.iter().zip(&table.columns).map(key).collect();
+            let place = *places.entry(keys.clone()).or_insert(all.len());
+            if place == all.len() {
+                all.push((keys, 0));
+            }
+            if place >= first {
+                all[place].1 += count;
+            }
+        }
+    }
+    // An entry whose keys all stand in a sum is its own row.
+    all.retain(|(keys, _)| keys.contains(&""));
+    all
+}
+
+/// A noisy file while it is written.
+struct Rows<'a> {
+    file: RowsFile<'a>,
+    cell: &'a Cell,
+    integers: bool,
+    options: String,
+}
+
+impl<'a> Rows<'a> {
+    /// `told`: what the footer says.
+    fn begin(folder: &'a RunFolder, cell: &'a Cell, keys: &[&str], told: &[(&str, String)]) -> Result<Self> {
+        let integers = cell.at.method.releases_integers(cell.at.law);
+        let keys = keys.iter().map(|name| Field::new(&data_column(name, &NOISY), Kind::Text));
+        let value = if integers { Kind::I64 } else { Kind::F64 };
+        let kinds = [value, Kind::Text, Kind::F64, Kind::Bool, Kind::Text, Kind::Text];
+        let names = ["value", "law", "scale", "known", "method", "options"];
+        let own = names.iter().zip(kinds).map(|(name, kind)| Field::new(name, kind));
+        let path = format!("cells/{}/{FILE}", cell.key_text());
+        let file = folder.rows(&path, keys.chain(own).collect(), told)?;
+        Ok(Self { file, cell, integers, options: cell.at.method.all_options() })
+    }
+
+    /// Adds a row; keys that are missing are blank.
+    fn push(&mut self, keys: &[&str], (count, error): (i64, f64), (scale, known): (f64, bool)) -> Result<()> {
+        let columns: &mut [Values] = self.file.row()?;
+        let (of_keys, own) = columns.split_at_mut(columns.len() - 6);
         for (place, column) in of_keys.iter_mut().enumerate() {
             column.put_text(keys.get(place).copied().unwrap_or_default().as_bytes());
         }
-        match integers {
-            true => (table.counts[v] + *error as i64).put(&mut own[0]),
-            false => (table.counts[v] as f64 + error).put(&mut own[0]),
+        match self.integers {
+            true => (count + error as i64).put(&mut own[0]),
+            false => (count as f64 + error).put(&mut own[0]),
         }
-        own[1].put_text(cell.at.law.name().as_bytes());
-        cell.calibration.scales[level].put(&mut own[2]);
-        tree.is_known(v).put(&mut own[3]);
-        own[4].put_text(cell.at.method.name().as_bytes());
-        own[5].put_text(options.as_bytes());
+        own[1].put_text(self.cell.at.law.name().as_bytes());
+        scale.put(&mut own[2]);
+        known.put(&mut own[3]);
+        own[4].put_text(self.cell.at.method.name().as_bytes());
+        own[5].put_text(self.options.as_bytes());
+        Ok(())
     }
-    file.finish()
 }

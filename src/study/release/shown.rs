@@ -55,7 +55,7 @@ fn of_a_table<'a>(
     data: &DataSource,
     several: bool,
 ) -> Result<Option<&'a Spanned<Vec<String>>>> {
-    checker.one_data_set(key, given, several)?;
+    checker.one_data_set(&format!("report.{key}"), given, several)?;
     match (given, &data.shape) {
         (Some(given), Shape::Hierarchy { .. }) => {
             let label = "a tree has no entries: only releases of a table take it";

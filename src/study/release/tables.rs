@@ -9,6 +9,7 @@ use super::config::{ReleasePart, recorded};
 use super::entries::Entries;
 use super::errors::Level;
 use super::nodes::NodeDraws;
+use super::noisy;
 use super::rows::{Draw, Rows};
 use super::tails::{self, NORMS};
 use super::{
@@ -138,6 +139,9 @@ impl Sink for ReleaseTables<'_> {
                     of.comparisons.0.push(number, draw);
                 }
                 if ReleasePart::of(&self.plan.config).keep_draws != Keep::Nothing && !self.plan.pooled {
+                    if draw.replicate == 0 && recorded(cell) == 0 && !cell.at.method.kind().is_own() {
+                        noisy::write_table(self.plan, self.folder, cell, draw.errors)?;
+                    }
                     let file = match &mut of.draws {
                         Some(file) => file,
                         none => none.insert(DrawsFile::begin(self.folder, cell, of.table)?),
@@ -253,7 +257,7 @@ impl<'a> DrawsFile<'a> {
         let numbers = [".chain", ".iteration", ".draw"].map(|name| Field::new(name, Kind::U64));
         let entries = table.names.iter().map(|name| Field::new(name, kind));
         let fields = numbers.into_iter().chain(entries).collect();
-        let rows = folder.rows(&format!("cells/{}/draws.parquet", cell.key_text()), fields)?;
+        let rows = folder.rows(&format!("cells/{}/draws.parquet", cell.key_text()), fields, &[])?;
         Ok(Self { rows, chained: cell.at.method.is_chain(), integer, written: 0 })
     }
 

@@ -9,7 +9,7 @@
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`] and [`BoundedMargins`],
 //!   [`Grouped`] (few equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2), [`Truncated`] (inequalities, few free
 //!   dimensions) and [`Entry`] (nothing tied).
-//! - [`Rejection`], [`RealRejection`]: proposals of a sampler that keeps less.
+//! - [`Rejection`], [`RealRejection`], [`TreeRejection`]: proposals of a sampler that keeps less.
 //! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 
 pub mod composition;
@@ -32,6 +32,7 @@ mod real_rejection;
 mod rejection;
 mod table;
 mod tilt;
+mod tree_rejection;
 mod truncated;
 mod zero_sum;
 
@@ -50,6 +51,7 @@ pub use planar::{Fall, FewDimensions};
 pub use real_rejection::RealRejection;
 pub use rejection::{Rejection, Source};
 pub use table::Table;
+pub use tree_rejection::TreeRejection;
 pub use truncated::Truncated;
 pub use zero_sum::{GeometricSum, SplitScratch};
 

@@ -259,4 +259,24 @@ mod tests {
         assert_eq!(laws.place(4), laws.place(7));
         assert_ne!(laws.place(4), laws.place(8));
     }
+
+    /// Two leaves whose sum is known: `P(z) ∝ e^(-2|z|/λ)`, at wide scales, too. Scales that no table holds are refused.
+    #[test]
+    fn wide_laws_are_whole_or_refused() {
+        let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap().with_known(vec![true, false, false]).unwrap();
+        let laws = |lambda: f64| NodeLaws::on_tree(&tree, &[DoubleGeometric::new(lambda).unwrap(); 2]);
+        for lambda in [50.0, 800.0, 1500.0, 6000.0] {
+            let ratio = libm::exp(-2.0 / lambda);
+            let want = 2.0 * ratio / ((1.0 - ratio) * (1.0 - ratio));
+            let law = laws(lambda).unwrap().of(1).clone();
+            assert!((law.variance() / want - 1.0).abs() < 1e-9, "{lambda}: {} {want}", law.variance());
+            // P(|z| > t) = 2 ratio^(t + 1) / (1 + ratio).
+            let t = lambda as i64;
+            let beyond = 2.0 * libm::pow(ratio, (t + 1) as f64) / (1.0 + ratio);
+            assert!((law.beyond(t) - beyond).abs() < 1e-10, "{lambda}: {} {beyond}", law.beyond(t));
+        }
+        for lambda in [30_000.0, 1e6, 1e12] {
+            assert!(matches!(laws(lambda), Err(crate::Error::TooLarge { .. })), "{lambda}");
+        }
+    }
 }

@@ -179,18 +179,28 @@ struct Cut {
     p: Vec<f64>,
 }
 
+/// Longest reach of a cut: scales of about 6,000.
+const LONGEST: i64 = 1 << 18;
+/// What the window of a longer one would take at least, in scales; no table has as many entries.
+const SCALES: f64 = 80.0;
+const NO_TABLE: f64 = (1u64 << 30) as f64;
+
 impl Cut {
-    fn of<L: IntegerLaw>(law: &L) -> Self {
+    /// `None`: a law that is too wide.
+    fn of<L: IntegerLaw>(law: &L) -> Option<Self> {
         let total = 1.0 + 2.0 * law.tail(1);
         let (mut low, mut high) = (0i64, 1i64);
-        while 2.0 * law.tail(high + 1) > 1e-18 * total && high < MOST as i64 {
+        while 2.0 * law.tail(high + 1) > 1e-18 * total {
+            if high >= LONGEST {
+                return None;
+            }
             (low, high) = (high, 2 * high);
         }
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if 2.0 * law.tail(middle + 1) > 1e-18 * total { low = middle } else { high = middle }
         }
-        Self { p: (0..=high).map(|z| libm::exp(law.log_weight(z)) / total).collect() }
+        Some(Self { p: (0..=high).map(|z| libm::exp(law.log_weight(z)) / total).collect() })
     }
 
     fn reach(&self) -> f64 {
@@ -214,9 +224,11 @@ impl Cut {
 /// are looked at.
 ///
 /// A subtree's sum is a law of its own level given something symmetric and unimodal, so that its exponential moments are at most those
-/// of the law.
+/// of the law. Of laws that are too wide for any table that is larger than all limits.
 pub(super) fn window<L: IntegerLaw>(shapes: &Shapes, laws: &[L], apart: bool) -> f64 {
-    let cuts: Vec<Cut> = laws.iter().map(Cut::of).collect();
+    let Some(cuts) = laws.iter().map(Cut::of).collect::<Option<Vec<Cut>>>() else {
+        return laws.iter().map(|law| SCALES * law.scale()).fold(NO_TABLE, f64::max);
+    };
     let widest = cuts.iter().map(Cut::reach).fold(1.0, f64::max);
     // From a quarter of one over the widest reach on.
     let rates: Vec<f64> = (-4..24).map(|k| libm::exp2(0.5 * f64::from(k)) / widest).collect();

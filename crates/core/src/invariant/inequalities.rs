@@ -4,6 +4,7 @@ use super::linear::{Component, Linear, connected, oversized};
 use super::side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 use crate::error::{Error, Result};
 use crate::lattice::{IntMatrix, Row, real_value, value};
+use crate::law::{Errors, Value};
 use std::iter::repeat_n;
 
 /// What every release `y` must satisfy beside its equations: `lower <= y <= upper` entry by entry and rows `b·y >= c`
@@ -284,6 +285,33 @@ impl Region {
             }
         }
         Ok(())
+    }
+
+    /// Checks noise: integers as [`Region::check`], reals as [`Region::check_reals`].
+    ///
+    /// Errors: as [`Region::check`].
+    pub fn check_noise<V: Value>(&self, noise: &[V]) -> Result<()> {
+        match V::errors(noise) {
+            _ if self.is_everything() => Ok(()),
+            Errors::Integers(noise) => self.check(noise),
+            Errors::Reals(noise) => self.check_reals(noise),
+        }
+    }
+
+    /// Whether noise is inside, as [`Region::check_noise`] judges.
+    pub(crate) fn holds<V: Value>(&self, noise: &[V]) -> bool {
+        match V::errors(noise) {
+            Errors::Integers(noise) => self.contains(noise),
+            Errors::Reals(noise) => self.check_reals(noise).is_ok(),
+        }
+    }
+
+    /// The region with tighter lower bounds, `-counts` by entry for some entries.
+    pub(crate) fn above(mut self, counts: &[i64], entries: impl IntoIterator<Item = usize>) -> Self {
+        for entry in entries {
+            self.lower.set(entry, self.lower[entry].max(-counts[entry]));
+        }
+        self
     }
 
     /// Whether `noise` is inside.

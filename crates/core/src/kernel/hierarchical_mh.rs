@@ -3,7 +3,7 @@
 use super::known::{KnownSums, NodeBounds, with_zeros};
 use super::{Dispersed, Kernel, Start, is_integer};
 use crate::error::{Error, Result};
-use crate::invariant::{Hierarchy, Inequalities, NO_LOWER, NO_UPPER, Region};
+use crate::invariant::{Hierarchy, NO_LOWER, NO_UPPER, Region};
 use crate::lattice::Row;
 use crate::law::{DoubleGeometric, Laplace, Law, Value};
 use crate::rng::{Packed, Rng, exponential, normal, normal_cdf};
@@ -99,24 +99,35 @@ impl<L: Law> HierarchicalMh<L> {
     /// - `proposal`: standard deviation of the normal step, in counts, > 0.
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], proposal: f64, counts: Option<&[i64]>) -> Result<Self> {
+        Self::joined(hierarchy, laws, proposal, counts, &Region::everything())
+    }
+
+    /// [`HierarchicalMh::new`] and [`HierarchicalMh::within`] at once: releases that are not negative if `counts` are given, with the
+    /// noise inside the region.
+    pub(crate) fn joined(
+        hierarchy: &Hierarchy,
+        laws: &[L],
+        proposal: f64,
+        counts: Option<&[i64]>,
+        region: &Region,
+    ) -> Result<Self> {
         let hierarchy = &with_zeros(hierarchy, counts)?;
+        // Sums of what is not negative are not.
+        let leaves = hierarchy.leaves().iter().map(|&leaf| leaf as usize);
         let region = match counts {
-            None => Region::everything(),
-            Some(counts) => {
-                // Sums of what is not negative are not.
-                let least = |v: usize| if hierarchy.is_leaf(v) { 0 } else { NO_LOWER };
-                let nodes = hierarchy.nodes();
-                Inequalities::bounds((0..nodes).map(least).collect(), vec![NO_UPPER; nodes])?
-                    .around(counts)?
-            }
+            None => region.clone(),
+            Some(counts) => match leaves.clone().find(|&leaf| counts[leaf] < 0) {
+                None => region.clone().above(counts, leaves),
+                Some(leaf) => return Err(Error::parameter("count of a leaf", counts[leaf], "a count >= 0")),
+            },
         };
         Self::within(hierarchy, laws, proposal, &region)
     }
 
     /// Prepares the chain with the noise of the nodes inside a region, which has the nodes as its entries, the root first: the law is
     /// `q(z) ∝ Π_v w_v(z_v) 1(lower_v <= z_v <= upper_v for all v, Σ_v b_v z_v >= c for all rows)`, and a proposal
-    /// outside is rejected. [`Inequalities::around`] makes it of inequalities and confidential counts. Rows are added up in
-    /// f64: exactly for integers below 2^53.
+    /// outside is rejected. [`crate::invariant::Inequalities::around`] makes it of inequalities and confidential counts. Rows are added
+    /// up in f64: exactly for integers below 2^53.
     ///
     /// Chains must start inside. Far inside an inequality between many nodes few random starts may be, of which
     /// [`Dispersed::start`] tries 2^12.
@@ -339,6 +350,7 @@ fn outside<V: Value>(nodes: &[V], &(v, (lower, upper)): &(u32, NodeBounds<V>)) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::invariant::Inequalities;
     use crate::law::{DiscreteGaussian, DoubleGeometric};
     use crate::oracle::Formula;
     use crate::rng::below;

@@ -143,12 +143,20 @@ impl Asked {
 
     /// The options other than non-negativity, as `name=value` joined by commas; empty if there are none.
     pub fn options(&self) -> String {
-        let values = self.values();
-        let others = values.iter().filter(|(option, _)| option.key != NONNEGATIVE_KEY);
-        let words = |(option, value): &(&OptionFacts, Value)| match value {
+        self.listed(|option| option.key != NONNEGATIVE_KEY)
+    }
+
+    /// All options, as `name=value` joined by commas; empty if there are none.
+    pub fn all_options(&self) -> String {
+        self.listed(|_| true)
+    }
+
+    fn listed(&self, wanted: impl Fn(&OptionFacts) -> bool) -> String {
+        let words = |(option, value): (&OptionFacts, Value)| match value {
             Value::Own(own) => own.words().to_owned(),
             value => format!("{}={value}", option.key),
         };
-        others.map(words).collect::<Vec<_>>().join(",")
+        let values = self.values().into_iter().filter(|(option, _)| wanted(option));
+        values.map(words).collect::<Vec<_>>().join(",")
     }
 }

@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::choices::{Choices, variances};
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{FOUR, Facts, IMAGING, on_trees};
+use super::facts::{FOUR, Facts, IMAGING, NO_NODES, on_trees};
 use super::laws::TreeNoise;
 use super::problem::Problem;
 use super::projection::Projection;
@@ -22,6 +22,7 @@ static FACTS: Facts = Facts {
         "imaging as `topdown`, from the best linear unbiased estimate of every node by its subtree",
         FOUR,
         FOUR,
+        NO_NODES,
     ),
     rounds: true,
     nonnegative: true,

@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::chains::Chains;
 use super::choices::Choices;
 use super::draws::Draws;
-use super::facts::Facts;
+use super::facts::{Facts, Place};
 use super::laws::{Laws, RealNoise, TreeNoise};
 use super::problem::{OnTable, OnTree, Problem};
 use super::projection::Projection;
@@ -21,7 +21,7 @@ pub trait Define: Sync + 'static {
     fn facts(&self) -> &'static Facts;
 
     /// The laws that it serves with its options, of those that it serves somewhere.
-    fn laws(&self, _: &Asked, laws: Laws) -> Laws {
+    fn laws(&self, _: &Asked, _: Place, laws: Laws) -> Laws {
         laws
     }
 

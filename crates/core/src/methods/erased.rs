@@ -5,7 +5,7 @@ use super::chains::Chains;
 use super::choices::Choices;
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::Facts;
+use super::facts::{Facts, Place};
 use super::laws::{IntegerNoise, Laws, OnLaw, RealNoise, TreeNoise};
 use super::noise::{OnNoise, on_noise};
 use super::problem::{On, OnTable, OnTree, Problem};
@@ -22,7 +22,7 @@ use crate::rng::Stream;
 /// A method of any type.
 pub(super) trait Erased: Sync {
     fn facts(&self) -> &'static Facts;
-    fn laws(&self, method: &Asked, laws: Laws) -> Laws;
+    fn laws(&self, method: &Asked, place: Place, laws: Laws) -> Laws;
     fn fits(&self, method: &Asked, table: OnTable) -> Result<()>;
     fn projection(&self, method: &Asked) -> Option<Projection>;
     fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>>;
@@ -36,8 +36,8 @@ impl<D: Define> Erased for D {
         Define::facts(self)
     }
 
-    fn laws(&self, method: &Asked, laws: Laws) -> Laws {
-        Define::laws(self, method, laws)
+    fn laws(&self, method: &Asked, place: Place, laws: Laws) -> Laws {
+        Define::laws(self, method, place, laws)
     }
 
     fn fits(&self, method: &Asked, table: OnTable) -> Result<()> {
@@ -52,7 +52,10 @@ impl<D: Define> Erased for D {
         let method = problem.asked;
         match problem.place {
             On::Tree(_) if !problem.law.on_hierarchies() => Err(problem.no_law()),
-            On::Tree(tree) => problem.law.on(ReleaseTree { define: self, problem, tree }),
+            On::Tree(tree) => {
+                problem.check_nodes()?;
+                problem.law.on(ReleaseTree { define: self, problem, tree })
+            }
             On::Table(table) => {
                 if method.keeps_equations() {
                     check_free(table.invariant)?;
@@ -68,6 +71,7 @@ impl<D: Define> Erased for D {
     }
 
     fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>> {
+        problem.check_nodes()?;
         on_noise(problem, ChainsOf { define: self, problem })
     }
 
@@ -76,6 +80,7 @@ impl<D: Define> Erased for D {
     }
 
     fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
+        problem.check_nodes()?;
         Define::choices(self, problem)
     }
 }

@@ -2,11 +2,13 @@
 
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{ALL, CONDITIONING, EXACT_WITHIN, FOUR, FOUR_INTEGERS, Facts, on_tables, on_trees};
+use super::facts::{
+    ALL, CONDITIONING, EXACT_WITHIN, FOUR, FOUR_INTEGERS, Facts, NO_NODES, on_tables, on_trees,
+};
 use super::known_options::NONNEGATIVE;
 use super::laws::{RealNoise, TreeNoise};
 use super::noise::{OnNoise, on_noise};
-use super::problem::{OnTable, OnTree, Problem};
+use super::problem::{OnTable, OnTree, Problem, WITHIN_NODES};
 use super::table::drawn;
 use super::tree::Tree;
 use crate::error::{Error, Result};
@@ -27,6 +29,7 @@ static FACTS: Facts = Facts {
         "conditioning: noise drawn exactly from its law, given that all sums hold; `nonnegative` with integer laws",
         FOUR,
         FOUR_INTEGERS,
+        NO_NODES,
     ),
     on_tables: on_tables(
         "conditioning, no chain: closed form for totals and partitions, proposals of rows for margins, dynamic \
@@ -159,6 +162,9 @@ impl OnNoise for Exactly<'_> {
     type Output = Conditioned;
 
     fn tree<L: TreeNoise>(self, tree: OnTree, laws: &[L]) -> Result<Conditioned> {
+        if !tree.region.is_everything() {
+            return Err(self.0.unsupported(WITHIN_NODES));
+        }
         let sampler = L::tree_sampler(tree.hierarchy, laws, self.0.floors(tree))?;
         let nodes = tree.hierarchy.nodes();
         Ok(one_by_one(nodes, move |rng, scratch, noise| sampler.draw(rng, scratch, noise)))

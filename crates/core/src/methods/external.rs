@@ -2,7 +2,7 @@
 
 use super::define::Define;
 use super::draws::{Draws, Out};
-use super::facts::{FOUR, Facts, IMAGING, PRODUCTS, on_tables, on_trees};
+use super::facts::{FOUR, Facts, IMAGING, NO_NODES, PRODUCTS, on_tables, on_trees};
 use super::known_options::option;
 use super::laws::TreeNoise;
 use super::options::{Kind, OptionFacts};
@@ -30,7 +30,7 @@ const WHAT: &str = "a method of one's own: a program, or a type that was registe
 static FACTS: Facts = Facts {
     name: super::own::EXTERNAL,
     options: &[&OWN],
-    on_trees: on_trees(WHAT, FOUR, FOUR),
+    on_trees: on_trees(WHAT, FOUR, FOUR, NO_NODES),
     on_tables: on_tables(WHAT, PRODUCTS, PRODUCTS),
     is_own: true,
     words: 1_000,

@@ -72,6 +72,8 @@ pub struct OnTrees {
     pub laws: Laws,
     /// The laws that it serves where releases are >= 0.
     pub nonnegative: Laws,
+    /// The laws that it serves where inequalities tie nodes.
+    pub inequalities: Laws,
 }
 
 /// What a method does on the entries of a table.
@@ -89,7 +91,10 @@ pub struct OnTables {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// The nodes of a hierarchy.
-    Tree,
+    Tree {
+        /// Whether inequalities tie them, beside those of leaves that are >= 0.
+        inequalities: bool,
+    },
     /// The entries of a table.
     Table {
         /// Whether the invariant has inequalities.
@@ -128,6 +133,9 @@ pub(super) const PRODUCTS: Laws = Laws {
 pub(super) const NONE: Laws =
     Laws { has: |_| false, why: |_| "it keeps equations only, and the invariant has inequalities".into() };
 
+pub(super) const NO_NODES: Laws =
+    Laws { has: |_| false, why: |_| "it does not know inequalities between nodes of a hierarchy".into() };
+
 pub(super) const CONDITIONING: Facts = Facts {
     name: "",
     how: How::Conditioning,
@@ -149,8 +157,13 @@ pub(super) const CONDITIONING: Facts = Facts {
 pub(super) const CHAIN: Facts = Facts { how: How::Chain, words: 10, ..CONDITIONING };
 pub(super) const IMAGING: Facts = Facts { how: How::Imaging, ..CONDITIONING };
 
-pub(super) const fn on_trees(what: &'static str, laws: Laws, nonnegative: Laws) -> Option<OnTrees> {
-    Some(OnTrees { what, laws, nonnegative })
+pub(super) const fn on_trees(
+    what: &'static str,
+    laws: Laws,
+    nonnegative: Laws,
+    inequalities: Laws,
+) -> Option<OnTrees> {
+    Some(OnTrees { what, laws, nonnegative, inequalities })
 }
 
 pub(super) const fn on_tables(what: &'static str, laws: Laws, inequalities: Laws) -> Option<OnTables> {

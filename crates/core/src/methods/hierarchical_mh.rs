@@ -4,14 +4,14 @@ use super::asked::Asked;
 use super::chains::{Chains, alone};
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{CHAIN, FOUR, Facts, on_trees};
+use super::facts::{CHAIN, FOUR, Facts, Place, on_trees};
 use super::known_options::{NONNEGATIVE, POSITIVE, STARTS, STEPS, option, silent};
 use super::laws::{Laws, TreeNoise};
 use super::options::{Kind, OptionFacts};
 use super::problem::{OnTree, Problem};
 use super::tree::Tree;
 use crate::error::Result;
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Region};
 use crate::kernel::{HierarchicalMh as Kernel, StepLaw, is_settled};
 use crate::law::Law;
 
@@ -36,7 +36,12 @@ const WHOLE: Laws = Laws {
 static FACTS: Facts = Facts {
     name: "hierarchical-mh",
     options: &[&NONNEGATIVE, &STEPS, &PROPOSAL_SCALE, &PROPOSAL, &STARTS],
-    on_trees: on_trees("conditioning by a chain, the published Algorithm 1 of \"Two views\"", FOUR, FOUR),
+    on_trees: on_trees(
+        "conditioning by a chain, the published Algorithm 1 of \"Two views\", also under inequalities between nodes",
+        FOUR,
+        FOUR,
+        FOUR,
+    ),
     // `experiments/taxi` says which couplings were tried.
     couples: |_| Err("two of its chains do not meet by any coupling that was tried"),
     ..CHAIN
@@ -47,12 +52,13 @@ fn kernel<L: TreeNoise>(
     hierarchy: &Hierarchy,
     laws: &[L],
     counts: Option<&[i64]>,
+    region: &Region,
 ) -> Result<Kernel<L>> {
     let proposal = match problem.asked.get::<Option<f64>>(&PROPOSAL_SCALE) {
         Some(scale) => scale * Law::scale(&laws[laws.len() - 1]),
         None => Kernel::default_proposal(hierarchy, laws),
     };
-    Kernel::new(hierarchy, laws, proposal, counts)?.with_steps(problem.asked.get(&PROPOSAL))
+    Kernel::joined(hierarchy, laws, proposal, counts, region)?.with_steps(problem.asked.get(&PROPOSAL))
 }
 
 impl Define for HierarchicalMh {
@@ -60,7 +66,7 @@ impl Define for HierarchicalMh {
         &FACTS
     }
 
-    fn laws(&self, method: &Asked, laws: Laws) -> Laws {
+    fn laws(&self, method: &Asked, _: Place, laws: Laws) -> Laws {
         match method.get::<StepLaw>(&PROPOSAL) {
             StepLaw::Integer => WHOLE,
             StepLaw::Normal | StepLaw::Laplace => laws,
@@ -71,7 +77,7 @@ impl Define for HierarchicalMh {
         if is_settled(&tree.hierarchy, tree.floors()) {
             return Ok(tree.settled());
         }
-        let kernel = kernel(problem, &tree.hierarchy, &tree.laws, tree.floors())?;
+        let kernel = kernel(problem, &tree.hierarchy, &tree.laws, tree.floors(), &tree.region)?;
         let steps = problem.asked.get::<Option<u64>>(&STEPS).unwrap_or(0);
         Ok(tree.by_chains(kernel, problem.asked.start(), steps))
     }
@@ -83,6 +89,6 @@ impl Define for HierarchicalMh {
         laws: &[L],
         counts: Option<&[i64]>,
     ) -> Result<Box<dyn Chains>> {
-        Ok(alone(kernel(problem, tree.hierarchy, laws, counts)?))
+        Ok(alone(kernel(problem, tree.hierarchy, laws, counts, tree.region)?))
     }
 }

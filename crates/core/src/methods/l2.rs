@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::choices::{Choices, projected, variances};
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{FOUR, Facts, IMAGING, NONE, PRODUCTS, on_tables, on_trees};
+use super::facts::{FOUR, Facts, IMAGING, NO_NODES, NONE, PRODUCTS, on_tables, on_trees};
 use super::laws::TreeNoise;
 use super::problem::{On, OnTable, Problem};
 use super::projection::Projection;
@@ -23,6 +23,7 @@ static FACTS: Facts = Facts {
         "imaging: noise on every count, then the nearest real numbers that add up (weighted least squares)",
         FOUR,
         FOUR,
+        NO_NODES,
     ),
     on_tables: on_tables("imaging, least squares, real-valued; equations only", PRODUCTS, NONE),
     integers: false,

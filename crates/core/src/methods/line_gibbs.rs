@@ -3,7 +3,7 @@
 use super::chains::{Chains, coupled};
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{ALL, CHAIN, FOUR, Facts, on_tables, on_trees};
+use super::facts::{ALL, CHAIN, FOUR, Facts, NO_NODES, on_tables, on_trees};
 use super::known_options::{NONNEGATIVE, STARTS, length};
 use super::laws::{RealNoise, TreeNoise};
 use super::options::OptionFacts;
@@ -23,7 +23,12 @@ static SWEEPS: OptionFacts = length("sweeps", "sweeps of the chain", 100);
 static FACTS: Facts = Facts {
     name: "line-gibbs",
     options: &[&NONNEGATIVE, &SWEEPS, &STARTS],
-    on_trees: on_trees("conditioning by a chain: exact draws along short lattice vectors", FOUR, FOUR),
+    on_trees: on_trees(
+        "conditioning by a chain: exact draws along short lattice vectors",
+        FOUR,
+        FOUR,
+        NO_NODES,
+    ),
     on_tables: on_tables(
         "conditioning by a chain: exact draws along pairs, swaps and short lattice vectors; one sweep is as many moves as \
          entries, or as many that can move. With inequalities only where the moves are known to connect everything: \

@@ -7,7 +7,7 @@ use super::draws::Draws;
 use super::erased::Erased;
 use super::facts::{Facts, How, Place};
 use super::known_options::NONNEGATIVE_KEY;
-use super::laws::LawKind;
+use super::laws::{LawKind, Laws};
 use super::options::{OptionFacts, Value};
 use super::own::Own;
 use super::problem::{OnTable, Problem};
@@ -98,10 +98,18 @@ impl MethodKind {
         self.facts().how == How::Free
     }
 
+    /// The names of the methods that keep inequalities between nodes of a hierarchy with noise of a law.
+    fn between_nodes(law: LawKind) -> String {
+        let keeps = |kind: &&Self| {
+            kind.conditions() && kind.facts().on_trees.is_some_and(|on| (on.inequalities.has)(law))
+        };
+        Self::ALL.iter().filter(keeps).map(|kind| kind.name()).collect::<Vec<_>>().join(" or ")
+    }
+
     /// Whether the method serves some law at a place. Errors: why not.
     pub fn somewhere(self, place: Place) -> Result<(), &'static str> {
         match (place, self.facts()) {
-            (Place::Tree, Facts { on_trees: None, .. }) => {
+            (Place::Tree { .. }, Facts { on_trees: None, .. }) => {
                 Err("it serves tables under an [[invariant]] only")
             }
             (Place::Table { .. }, Facts { on_tables: None, .. }) => {
@@ -164,15 +172,22 @@ impl Method {
     pub fn serves(&self, law: LawKind, place: Place) -> Result<(), String> {
         self.kind().somewhere(place)?;
         let Facts { on_trees, on_tables, .. } = self.facts();
-        let laws = match (place, on_trees, on_tables) {
-            (Place::Tree, Some(on), _) if self.nonnegative() => on.nonnegative,
-            (Place::Tree, Some(on), _) => on.laws,
-            (Place::Table { inequalities: true }, _, Some(on)) => on.inequalities,
-            (Place::Table { inequalities: false }, _, Some(on)) => on.laws,
-            _ => return Ok(()),
+        let among = |laws: Laws| {
+            let laws = self.kind.0.laws(&self.asked, place, laws);
+            if (laws.has)(law) { Ok(()) } else { Err((laws.why)(law)) }
         };
-        let laws = self.kind.0.laws(&self.asked, laws);
-        if (laws.has)(law) { Ok(()) } else { Err((laws.why)(law)) }
+        match (place, on_trees, on_tables) {
+            (Place::Tree { inequalities }, Some(on), _) => {
+                if inequalities {
+                    among(on.inequalities)
+                        .map_err(|why| format!("{why}: want {}", MethodKind::between_nodes(law)))?;
+                }
+                among(if self.nonnegative() { on.nonnegative } else { on.laws })
+            }
+            (Place::Table { inequalities: true }, _, Some(on)) => among(on.inequalities),
+            (Place::Table { inequalities: false }, _, Some(on)) => among(on.laws),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the exact sampler serves what the method draws of a law at a place, if it conditions. Errors: why not.

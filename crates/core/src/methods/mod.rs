@@ -71,7 +71,7 @@ impl MethodKind {
         Self(&lattice_metropolis::LatticeMetropolis),
         Self(&klein::Klein),
         Self(&mis::Mis),
-        Self(&rejection::Rejection),
+        Self::REJECTION,
         Self(&l2::L2),
         Self(&l1::L1),
         Self(&nnl2::Nnl2),
@@ -81,6 +81,9 @@ impl MethodKind {
 
     /// The exact sampler of conditioned noise, with which others of its law are compared.
     pub const EXACT: Self = Self(&exact::Exact);
+
+    /// The exact sampler of noise within inequalities between nodes of a hierarchy.
+    pub const REJECTION: Self = Self(&rejection::Rejection);
 
     /// The chain that serves the most problems, with which the exact sampler is compared.
     pub const GIBBS: Self = Self(&line_gibbs::LineGibbs);

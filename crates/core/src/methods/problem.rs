@@ -9,6 +9,9 @@ use crate::privacy::Calibration;
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::sync::Arc;
 
+/// What methods are asked to keep that do not know inequalities of a tree.
+pub(super) const WITHIN_NODES: &str = "inequalities between nodes of a hierarchy";
+
 /// A method with its options, the noise, the confidential counts with what ties them, and the streams of the draws.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
@@ -42,6 +45,8 @@ pub struct OnTree<'a> {
     pub hierarchy: &'a Hierarchy,
     /// The confidential counts, by node.
     pub counts: &'a Arc<[i64]>,
+    /// The inequalities on the noise of the nodes, but for those of a method whose releases are >= 0.
+    pub region: &'a Region,
     /// Children of a piece at most, in which a release of a large tree is drawn; `None`: as many as serve.
     pub piece: Option<usize>,
 }
@@ -86,6 +91,18 @@ impl<'a> Problem<'a> {
     /// The error that the method does not serve something.
     pub(super) fn unsupported(&self, what: &str) -> Error {
         unsupported(self.asked.name(), what)
+    }
+
+    /// Errors: inequalities between nodes of a tree that the method does not know.
+    pub(super) fn check_nodes(&self) -> Result<()> {
+        match (self.place, self.asked.facts().on_trees) {
+            (On::Tree(tree), Some(on))
+                if !tree.region.is_everything() && !(on.inequalities.has)(self.law) =>
+            {
+                Err(self.unsupported(WITHIN_NODES))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The error that the method does not serve the law.

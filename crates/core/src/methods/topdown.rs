@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::choices::Choices;
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{FOUR, Facts, IMAGING, on_trees};
+use super::facts::{FOUR, Facts, IMAGING, NO_NODES, on_trees};
 use super::laws::TreeNoise;
 use super::problem::Problem;
 use super::projection::Projection;
@@ -23,6 +23,7 @@ static FACTS: Facts = Facts {
         "imaging: noise on every count, then from the root down the nearest integers >= 0 that add up (exact controlled rounding)",
         FOUR,
         FOUR,
+        NO_NODES,
     ),
     rounds: true,
     nonnegative: true,

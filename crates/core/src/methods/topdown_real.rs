@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::choices::{Choices, projected};
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{FOUR, Facts, IMAGING, on_trees};
+use super::facts::{FOUR, Facts, IMAGING, NO_NODES, on_trees};
 use super::laws::TreeNoise;
 use super::problem::Problem;
 use super::projection::Projection;
@@ -18,7 +18,7 @@ pub(super) struct TopDownReal;
 
 static FACTS: Facts = Facts {
     name: "topdown-real",
-    on_trees: on_trees("imaging as `topdown`, without its rounding: reals >= 0", FOUR, FOUR),
+    on_trees: on_trees("imaging as `topdown`, without its rounding: reals >= 0", FOUR, FOUR, NO_NODES),
     integers: false,
     nonnegative: true,
     is_listed: true,

@@ -8,7 +8,7 @@ use super::sums::Sums;
 use crate::chain::{self, ChainRecord};
 use crate::crew::Crew;
 use crate::error::Result;
-use crate::invariant::{Hierarchy, Pieces};
+use crate::invariant::{Hierarchy, Pieces, Region};
 use crate::kernel::{Dispersed, Start};
 use crate::law::{Sampler, Value};
 use crate::rng::{Role, Stream};
@@ -25,6 +25,8 @@ pub struct Tree<L: TreeNoise> {
     pub(super) laws: Vec<L>,
     pub(super) samplers: Vec<L::Sampler>,
     pub(super) nonnegative: bool,
+    /// The inequalities on the noise of the nodes.
+    pub(super) region: Region,
     /// Whether the method promises the invariant.
     pub(super) promised: bool,
     pub(super) streams: Streams,
@@ -52,10 +54,10 @@ impl<L: TreeNoise> Draws for DrawsOfTree<L> {
 impl<L: TreeNoise> Tree<L> {
     /// Takes a problem on a tree, with a law for each level.
     pub(super) fn new(problem: &Problem, tree: OnTree, laws: Vec<L>) -> Self {
-        let OnTree { hierarchy, counts, piece } = tree;
-        // Sums below known nodes are mended across levels: such trees stay whole.
+        let OnTree { hierarchy, counts, region, piece } = tree;
+        // Sums below known nodes are mended across levels, and inequalities tie nodes across them: such trees stay whole.
         let pieces = match piece {
-            _ if hierarchy.has_known() => None,
+            _ if hierarchy.has_known() || !region.is_everything() => None,
             Some(most) => Pieces::cut(hierarchy, most),
             None => Pieces::of(hierarchy),
         };
@@ -66,6 +68,7 @@ impl<L: TreeNoise> Tree<L> {
             samplers: laws.iter().map(|law| law.sampler()).collect(),
             laws,
             nonnegative: problem.asked.nonnegative(),
+            region: region.clone(),
             promised: problem.asked.keeps_equations(),
             streams: problem.streams,
         }
@@ -204,6 +207,7 @@ impl<L: TreeNoise> Tree<L> {
         if self.nonnegative {
             check = check.and_then(|()| self.hierarchy.check_nonnegative(released));
         }
+        check = check.and_then(|()| self.region.check_noise(errors));
         if self.promised {
             check.clone()?;
             self.hierarchy.check_known(errors)?;

@@ -18,7 +18,7 @@ pub(super) struct Unconstrained;
 static FACTS: Facts = Facts {
     name: "unconstrained",
     how: How::Free,
-    on_trees: on_trees("independent noise on every count; the sums do not hold", FOUR, FOUR),
+    on_trees: on_trees("independent noise on every count; the sums do not hold", FOUR, FOUR, FOUR),
     on_tables: on_tables("independent noise; violates the invariant", PRODUCTS, PRODUCTS),
     ..CONDITIONING
 };

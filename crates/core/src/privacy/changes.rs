@@ -21,7 +21,7 @@ const LEAVES_TRIED: usize = 64;
 /// Why nothing can change.
 pub(super) const ONE_TABLE: &str = "only one table keeps the invariant";
 /// Why a change is impossible that the equations allow.
-const NO_ROOM: &str = "the inequalities leave no room for it";
+pub(super) const NO_ROOM: &str = "the inequalities leave no room for it";
 
 /// The changes that are possible in a table: the same for every noise.
 ///

@@ -15,6 +15,7 @@ mod rho;
 mod smallest;
 mod statement;
 mod tree;
+mod within;
 mod worst;
 
 pub use accountant::Accountant;

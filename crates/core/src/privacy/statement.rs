@@ -14,15 +14,16 @@
 //! adds nothing.
 
 use super::accountant::Accountant;
-use super::changes::{ONE_TABLE, TableChanges, place};
+use super::changes::{NO_ROOM, ONE_TABLE, TableChanges, place};
 use super::smallest::Smallest;
 use super::tree::{ties_of_moves, within_zeros};
+use super::within::{self, Dearest};
 use super::worst::{Bounds, Ties, Worst};
 use super::{
     Gamma, PureNoise, RealGamma, Rho, TreeCosts, WorstChange, rho_bound, sampling_delta, tree_gamma_bound,
 };
 use crate::error::Result;
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Region};
 
 /// How loss is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -469,6 +470,32 @@ impl Statement {
         nonnegative: Option<&[i64]>,
         name: impl Fn(u32) -> String,
     ) -> Result<Self> {
+        Self::of_tree_within(tree, scales, standard, inequalities, nonnegative, &Region::everything(), name)
+    }
+
+    /// States what noise on all nodes of a tree pays whose releases lie within inequalities between nodes, and so do the tables that
+    /// are protected. For [`Statement::of_tree`]'s arguments; `region`: the inequalities on the noise around the given table, with the
+    /// nodes as entries, but for those of leaves that must not be negative.
+    ///
+    /// A change of one record is possible where two tables that keep everything differ by it. Of up to 64 leaves all changes are tried;
+    /// of more only some are, and what is stated is that of the worst change that the known counts allow. The smallest change is
+    /// unknown where no record is known to be added, nor one to be moved while none can be added.
+    ///
+    /// `inequalities` must hold for the region: [`Gamma::Bounded`] of 1 for every law whose loss between two tables bounds the log ratio of
+    /// the free densities. Let `c(x) = Σ_{y in S} W(y - x)` over the releases S that keep everything, and l the loss of `x' - x`. From
+    /// `W(y - x') <= e^l W(y - x)` for every y follows `c(x') <= e^l c(x)`, for integrals as for sums, whatever S is; so the densities
+    /// `W(y - x)/c(x)` and `W(y - x')/c(x')` are within `e^(2 l)` of each other (Gong and Meng 2020, Theorem 2.1).
+    ///
+    /// Errors: not one scale for each level.
+    pub fn of_tree_within(
+        tree: &Hierarchy,
+        scales: &[f64],
+        standard: Standard,
+        inequalities: Inequalities,
+        nonnegative: Option<&[i64]>,
+        region: &Region,
+        name: impl Fn(u32) -> String,
+    ) -> Result<Self> {
         let open = match nonnegative.filter(|_| tree.has_known()) {
             None => Some(tree.clone()),
             Some(counts) => within_zeros(tree, counts),
@@ -488,10 +515,50 @@ impl Statement {
             None => Change::Impossible(why.to_owned()),
         };
         let [rho_added, rho_moved] = rho_of_tree(tree, scales, standard)?;
+        if !region.is_everything() {
+            let region = match nonnegative {
+                Some(counts) => region.clone().above(counts, tree.leaves().iter().map(|&leaf| leaf as usize)),
+                None => region.clone(),
+            };
+            let found = within::dearest(tree, &costs, &region)?;
+            return Ok(Self::within(&pricing, found, [rho_added, rho_moved], &name));
+        }
         let added = price(costs.worst_added(), 1, "a known count contains every leaf", rho_added);
         let moved = price(costs.worst_moved(), 2, "no two leaves lie below the same known counts", rho_moved);
         let smallest = if added.price().is_some() { &added } else { &moved }.clone();
         Ok(Self { added, moved, smallest })
+    }
+
+    /// The statement of the worst records added and moved within inequalities.
+    fn within(
+        pricing: &Pricing,
+        found: [Option<Dearest>; 2],
+        rho: [Option<Rho>; 2],
+        name: &impl Fn(u32) -> String,
+    ) -> Self {
+        let exists = found.map(|found| found.is_some_and(|found| found.exists));
+        let price = |kind: usize| match found[kind] {
+            None => Change::Impossible(NO_ROOM.into()),
+            Some(Dearest { change, cost, is_certain, .. }) => {
+                let records = kind as u64 + 1;
+                let gamma = pricing.gamma(Bounds { rows: true, ..Bounds::default() }, records, 1.0);
+                let mut place = place(change, name);
+                if !is_certain {
+                    place += &format!("; {PERHAPS_IMPOSSIBLE}");
+                }
+                pricing.change(records, cost, gamma, &place, rho[kind])
+            }
+        };
+        let (added, moved) = (price(0), price(1));
+        // A larger change may be the smallest where neither is known to be possible.
+        let smallest = match (exists, &added) {
+            ([true, _], _) => added.clone(),
+            ([_, true], Change::Impossible(_)) => moved.clone(),
+            _ => {
+                Change::Unknown("the inequalities may leave room for no record added, and none moved".into())
+            }
+        };
+        Self { added, moved, smallest }
     }
 
     /// Replaces the rho of each change by what `of` makes of it.

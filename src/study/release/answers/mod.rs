@@ -142,12 +142,12 @@ table! {
 }
 
 /// The place of a confidential count among sizes that begin at these counts.
-pub(super) fn size(sizes: &[i64], count: i64) -> usize {
+pub(in crate::study) fn size(sizes: &[i64], count: i64) -> usize {
     sizes.partition_point(|&least| least <= count).saturating_sub(1)
 }
 
 /// A size in words: `0`, `1-9`, `10,000+`.
-fn size_words(sizes: &[i64], place: usize) -> String {
+pub(in crate::study) fn size_words(sizes: &[i64], place: usize) -> String {
     let words = |count: i64| thousands(count as f64);
     match (sizes[place], sizes.get(place + 1)) {
         (least, None) => words(least) + "+",

@@ -1,6 +1,6 @@
 //! Intervals that a release states for its answers: the half width within which an error lies with probability 95 %.
 
-use crate::catalogue::{Family, LawKind};
+use crate::catalogue::{Family, LawKind, noise};
 use crate::closed_form::{IntegerNoise, Noise, Operation, Summand, integer_quantile, laplace_quantile};
 use crate::grid::{Cell, Plan};
 use crate::imaging::{L2, LatticeL2};
@@ -82,8 +82,7 @@ pub(super) fn intervals(plan: &Plan, cell: &Cell, asked: &Asked) -> Vec<Option<S
 
 fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<Stated>> {
     let none = || vec![None; query.groups()];
-    let noises: Option<Vec<Noise>> =
-        cell.calibration.laws(|scale| expected::noise(cell.at.law, scale)).collect();
+    let noises: Option<Vec<Noise>> = cell.calibration.laws(|scale| noise(cell.at.law, scale)).collect();
     let (Some(noises), Some(operation)) = (noises, expected::operation(cell.at.method)) else {
         return none();
     };
@@ -91,7 +90,7 @@ fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<Stated>> {
         return unconstrained(plan, cell, query, &noises).into_iter().map(Some).collect();
     }
     let free = match &plan.subject {
-        Subject::Hierarchy(_) => !cell.nonnegative,
+        Subject::Hierarchy(_) => !cell.nonnegative && !plan.subject.ties_nodes(),
         Subject::Table(table) => table.region.is_everything(),
     };
     let mut stated = match (operation, noises[0]) {

@@ -5,6 +5,7 @@ use crate::config::AxisName;
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
+use crate::input::within_of;
 use crate::page::{Number, Page, Pivot, Table, counted, distinct, grouped, number, replicates, with_error};
 use crate::privacy::{Change, ChangeKind, Price};
 use crate::study::cells::{CellRow, statements};
@@ -167,6 +168,9 @@ impl<'a> Told<'a> {
             "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({}).",
             which.join(", ")
         );
+        if let Some(within) = within_of(&run.run.manifest.invariant) {
+            about += &format!(" Releases that add up lie {within}.");
+        }
         if let Some(change) = self.change {
             about += &format!(" pays: epsilon of a release, for {}", change.words());
             let is_bound = |cell: &&CellRow| self.price(cell).is_some_and(Price::epsilon_is_bound);

@@ -1,6 +1,6 @@
 //! The budget of the noise with which a release pays what it is to pay.
 
-use super::config::FrontierPart;
+use crate::config::{Checker, one_of};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::privacy::{Amount, Change, ChangeKind, Measure, Rho};
@@ -8,12 +8,34 @@ use crate::study::cells::Statements;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
+use toml::Spanned;
+
+/// A change of the confidential counts for which all releases pay the same, and its place in the config.
+#[derive(Debug, Clone)]
+pub(in crate::study) struct PaidChange {
+    pub(in crate::study) kind: ChangeKind,
+    pub(in crate::study) span: Range<usize>,
+}
+
+impl PaidChange {
+    /// Errors: there is no change of this name.
+    pub(in crate::study) fn of(checker: &Checker, name: &Spanned<String>) -> Result<Self> {
+        let span = name.span();
+        match ChangeKind::named(name.get_ref()) {
+            Some(kind) => Ok(Self { kind, span }),
+            None => {
+                let label = one_of(name.get_ref(), &ChangeKind::ALL.map(ChangeKind::name));
+                Err(checker.error(format!("change: got `{}`", name.get_ref()), span, label))
+            }
+        }
+    }
+}
 
 /// The plan with the epsilon of every cell found, such that the change costs what is to be paid.
 ///
 /// Errors: a change that is impossible on the data, or whose loss nothing bounds; a loss that no budget gives.
-pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
-    let FrontierPart { change: kind, span, .. } = FrontierPart::of(&plan.config).clone();
+pub(in crate::study) fn settle(mut plan: Plan, change: PaidChange) -> Result<Plan> {
+    let PaidChange { kind, span } = change;
     let (statements, shape) = (Statements::new(&plan), OnceCell::new());
     if let Some(own) = plan.cells.iter().find(|cell| cell.pays.is_some()) {
         let message = format!("change: `{}` is a mechanism of its own", own.at.method.words());

@@ -1,0 +1,221 @@
+//! The columns of a noisy file that mean something, as any place reads them.
+
+use crate::catalogue::{Family, Given, Kind, LawKind, Method, MethodKind, Place, Value};
+use crate::failure::{Failure, Result};
+use crate::input::CsvTable;
+use std::collections::HashMap;
+
+/// What a file tells of its values.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// By node or entry, what was released.
+    pub(super) values: Vec<f64>,
+    /// Whether all of that are integers.
+    pub(super) integers: bool,
+    pub(super) law: LawKind,
+    /// Whether the law is no more than what a variance suggests.
+    pub(super) assumed: bool,
+    /// By level.
+    pub(super) scales: Vec<f64>,
+    pub(super) method: Method,
+}
+
+/// The file while it is read.
+pub(super) struct File<'a> {
+    pub(super) table: &'a CsvTable,
+    pub(super) keys: Vec<usize>,
+    pub(super) value: usize,
+    pub(super) law: Option<usize>,
+    pub(super) scale: Option<usize>,
+    pub(super) variance: Option<usize>,
+    pub(super) known: Option<usize>,
+    pub(super) method: usize,
+    pub(super) options: Option<usize>,
+}
+
+impl File<'_> {
+    /// An error at the value of a row; `what`: the rest of the message.
+    pub(super) fn bad_value(&self, row: usize, what: impl std::fmt::Display) -> Failure {
+        self.table.bad_row(row, format!("`value` = `{}`{what}", self.table.text(row, self.value)))
+    }
+
+    /// The keys of a row that are not blank.
+    pub(super) fn words(&self, row: usize) -> String {
+        let keys = self.keys.iter().map(|&place| self.table.text(row, place));
+        keys.filter(|key| !key.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The columns of keys.
+    pub(super) fn columns(&self) -> Vec<String> {
+        self.keys.iter().map(|&place| self.table.columns[place].clone()).collect()
+    }
+
+    /// By row, what was released; and whether all are integers.
+    pub(super) fn values(&self, rows: &[usize]) -> Result<(Vec<f64>, bool)> {
+        let value = |&row: &usize| {
+            let value = self.table.text(row, self.value).parse::<f64>().ok();
+            let value = value.filter(|value| value.abs() <= (1u64 << 53) as f64);
+            value.ok_or_else(|| self.bad_value(row, ", want a number of at most 2^53 in size"))
+        };
+        let values = rows.iter().map(value).collect::<Result<Vec<f64>>>()?;
+        let integers = values.iter().all(|value| value.fract() == 0.0);
+        Ok((values, integers))
+    }
+
+    /// By row, whether its value is the confidential count. Refused: a value that is none.
+    pub(super) fn known(&self, rows: &[usize], values: &[f64]) -> Result<Vec<bool>> {
+        let Some(place) = self.known else { return Ok(vec![false; rows.len()]) };
+        let flag = |&row: &usize| match self.table.text(row, place) {
+            "true" | "TRUE" | "True" | "1" => Ok(true),
+            "false" | "FALSE" | "False" | "0" => Ok(false),
+            text => {
+                let name = &self.table.columns[place];
+                Err(self.table.bad_row(row, format!("`{name}` = `{text}`, want true or false")))
+            }
+        };
+        let known = rows.iter().map(flag).collect::<Result<Vec<bool>>>()?;
+        match (0..rows.len()).find(|&i| known[i] && !(values[i] >= 0.0 && values[i].fract() == 0.0)) {
+            Some(i) => Err(self.bad_value(rows[i], " is known, want a count: an integer >= 0")),
+            None => Ok(known),
+        }
+    }
+
+    /// The only text of a column. Refused: two.
+    fn one(&self, place: usize, rows: &[usize]) -> Result<&str> {
+        let (table, first) = (self.table, self.table.text(rows[0], place));
+        if place != self.options.unwrap_or(usize::MAX)
+            && let Some(&row) = rows.iter().find(|&&row| table.text(row, place).is_empty())
+        {
+            return Err(
+                table.bad_row(row, format!("`{}` is blank, want the same in all rows", table.columns[place]))
+            );
+        }
+        match rows.iter().find(|&&row| table.text(row, place) != first) {
+            None => Ok(first),
+            Some(&row) => {
+                let (name, text) = (&table.columns[place], table.text(row, place));
+                let message = format!(
+                    "`{name}` = `{text}`, and `{first}` on {}: want one for all",
+                    table.place(rows[0])
+                );
+                Err(table.bad_row(row, message))
+            }
+        }
+    }
+
+    /// What was done with the noise, which must be known at a place.
+    pub(super) fn method(&self, rows: &[usize], place: Place) -> Result<Method> {
+        let (table, name) = (self.table, self.one(self.method, rows)?);
+        let kind = MethodKind::named(name).filter(|kind| !kind.is_own() && kind.somewhere(place).is_ok());
+        let kind = kind.ok_or_else(|| {
+            let known = MethodKind::ALL.iter().filter(|kind| kind.somewhere(place).is_ok());
+            let known: Vec<&str> = known.map(|kind| kind.name()).collect();
+            let message = format!("`method` = `{name}`, want what was done: one of {}", known.join(", "));
+            table.bad_row(rows[0], message)
+        })?;
+        let mut given: HashMap<&str, &str> = HashMap::new();
+        let options = self.options.map(|place| self.one(place, rows)).transpose()?.unwrap_or_default();
+        for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+            let known = option
+                .split_once('=')
+                .filter(|(name, _)| kind.facts().options.iter().any(|o| o.key == *name));
+            let Some((name, value)) = known else {
+                let known: Vec<&str> = kind.facts().options.iter().map(|option| option.key).collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let message =
+                    format!("`options` = `{option}`, want name=value with an option of {name}: {known}");
+                return Err(table.bad_row(rows[0], message));
+            };
+            given.insert(name, value);
+        }
+        let mut values: HashMap<&str, Value> = HashMap::new();
+        for option in kind.facts().options {
+            let Some(text) = given.get(option.key) else { continue };
+            let read = match option.kind {
+                Kind::Flag => text.parse().ok().map(Given::Flag),
+                Kind::Count(_) => text.parse().ok().map(Given::Integer),
+                Kind::Number { .. } => text.parse().ok().map(Given::Number),
+                _ => Some(Given::Text((*text).to_owned())),
+            };
+            let value = read.and_then(|given| option.fits(&given)).ok_or_else(|| {
+                table.bad_row(rows[0], format!("option {} = `{text}`, {}", option.key, option.wanted()))
+            })?;
+            values.insert(option.key, value);
+        }
+        Ok(kind.with(|option| values.get(option.key).copied().or_else(|| option.default())))
+    }
+
+    /// The law, whether it is assumed, and the scale of each level. `levels`: by row whose count is not known its level.
+    pub(super) fn noise(&self, levels: &[(usize, usize)], place: Place) -> Result<(LawKind, bool, Vec<f64>)> {
+        let table = self.table;
+        let measured: Vec<usize> = levels.iter().map(|(row, _)| *row).collect();
+        let Some(&first) = measured.first() else {
+            return Err(Failure::data(&table.path, "every count is known: there is nothing to infer"));
+        };
+        let (law, column, squared) = match (self.law, self.scale, self.variance) {
+            (Some(law), Some(scale), None) => {
+                let name = self.one(law, &measured)?;
+                let serves = |law: &LawKind| !matches!(place, Place::Tree { .. }) || law.on_hierarchies();
+                let kind = LawKind::named(name).filter(serves).ok_or_else(|| {
+                    let known: Vec<&str> =
+                        LawKind::ALL.iter().filter(|law| serves(law)).map(|law| law.name()).collect();
+                    table.bad_row(first, format!("`law` = `{name}`, want one of {}", known.join(", ")))
+                })?;
+                (kind, scale, false)
+            }
+            (None, None, Some(variance)) => (normal(), variance, true),
+            _ => {
+                let message = "the noise is told by the columns `law` and `scale`, or by `variance`: want the one or the other";
+                return Err(Failure::data(&table.path, message));
+            }
+        };
+        let all = if matches!(place, Place::Tree { .. }) { self.keys.len() + 1 } else { 1 };
+        let (mut scales, mut said) = (vec![0.0; all], vec![0; all]);
+        for &(row, level) in levels {
+            let text = table.text(row, column);
+            let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0);
+            let number = number.ok_or_else(|| {
+                let name = &table.columns[column];
+                table.bad_row(
+                    row,
+                    format!("`{name}` = `{text}`, want a number > 0 where a count is not known"),
+                )
+            })?;
+            let scale = if squared { libm::sqrt(number) } else { number };
+            if scales[level] == 0.0 {
+                (scales[level], said[level]) = (scale, row);
+            } else if scales[level] != scale {
+                let name = &table.columns[column];
+                let (first, other) = (table.place(said[level]), table.text(said[level], column));
+                let each = if matches!(place, Place::Tree { .. }) { "each level" } else { "all entries" };
+                let message = format!("`{name}` = `{text}`, and `{other}` on {first}: want one for {each}");
+                return Err(table.bad_row(row, message));
+            }
+        }
+        Ok((law, squared, scales))
+    }
+
+    /// Refuses a release of integers in which a value is none. `rows`: by value, its row.
+    pub(super) fn check_integers(
+        &self,
+        method: Method,
+        law: LawKind,
+        values: &[f64],
+        rows: &[usize],
+    ) -> Result<()> {
+        match values.iter().position(|value| value.fract() != 0.0).filter(|_| method.releases_integers(law)) {
+            None => Ok(()),
+            Some(v) => {
+                let (method, law) = (method.name(), law.name());
+                let want = format!(", want an integer, as {method} releases of {law} noise");
+                Err(self.bad_value(rows[v], want))
+            }
+        }
+    }
+}
+
+/// The law that a variance alone suggests.
+fn normal() -> LawKind {
+    let is_normal = |law: &LawKind| law.family() == Family::Gaussian && law.on_hierarchies();
+    LawKind::ALL.iter().copied().find(is_normal).expect("a normal law on hierarchies")
+}
