@@ -216,15 +216,17 @@ mod tests {
     use super::*;
 
     /// Places of the exact values.
-    const PLACES: usize = 1600;
+    const PLACES: usize = 800;
     /// How far they reach.
     const FAR: i64 = 200;
 
-    /// A row beside the exact values of its function, in units of `2^-1600`, of which an entry is worth `2^-units`.
+    /// A row beside the exact values of its function, in units of `2^-800`, of which an entry is worth `2^-units`.
     struct Both {
         row: Row,
         exact: Vec<UBig>,
         units: i64,
+        /// Of more than a few bits, so that bounds are near.
+        is_fine: bool,
     }
 
     fn law(law: Law, bits: usize) -> Both {
@@ -240,6 +242,7 @@ mod tests {
             row: Row::of_law(law, bits, 1000).unwrap(),
             exact: (-FAR..=FAR).map(weight).collect(),
             units: bits as i64,
+            is_fine: bits >= 6,
         }
     }
 
@@ -253,11 +256,13 @@ mod tests {
             let exact = |t: i64| {
                 (-FAR..=FAR).map(|s| at(&self.exact, s) * at(&other.exact, t - s)).sum::<UBig>() >> PLACES
             };
+            let half: Vec<UBig> = (0..=FAR).map(exact).collect();
             let row = Row::of_sum(&self.row, &other.row, bits, 1000).unwrap();
             Self {
                 row,
-                exact: (-FAR..=FAR).map(exact).collect(),
+                exact: half.iter().skip(1).rev().chain(&half).cloned().collect(),
                 units: self.units + other.units - fewer as i64,
+                is_fine: self.is_fine,
             }
             .check()
         }
@@ -266,10 +271,10 @@ mod tests {
             let fewer = (self.row.at(0) * other.row.at(0)).bit_len().saturating_sub(bits);
             let exact = self.exact.iter().zip(&other.exact).map(|(a, b)| (a * b) >> PLACES).collect();
             let row = Row::of_product(&self.row, &other.row, bits, 1000).unwrap();
-            Self { row, exact, units: self.units + other.units - fewer as i64 }.check()
+            Self { row, exact, units: self.units + other.units - fewer as i64, is_fine: self.is_fine }.check()
         }
 
-        /// `low <= c <= low + slack`, `Σ c <= Σ low + spare`, and both bounds are not far off.
+        /// `low <= c <= low + slack`, `Σ c <= Σ low + spare`, and the slack is not far off.
         fn check(self) -> Self {
             let mut total = UBig::ZERO;
             let mut missed = UBig::ZERO;
@@ -281,14 +286,17 @@ mod tests {
                     exact << self.units as usize
                 };
                 let low = self.row.at(z) << PLACES;
-                // Exact values are cut at 2^-1600.
+                // Exact values are cut at 2^-800.
                 assert!(low <= &exact + UBig::ONE, "an entry above the truth at {z}");
                 missed = missed.max(big::less(&exact, &low));
                 total += exact;
             }
             assert!(missed <= &self.row.slack << PLACES, "an entry misses more than it says");
             assert!(total <= (&self.row.mass + &self.row.spare) << PLACES, "a row misses more than it says");
-            assert!(&missed * UBig::from(200u64) >= &self.row.slack << PLACES, "a slack without need");
+            if self.is_fine {
+                let most = (missed * UBig::from(200u64)) + (UBig::from(2u64) << PLACES);
+                assert!(&self.row.slack << PLACES <= most, "a slack without need");
+            }
             self
         }
     }
