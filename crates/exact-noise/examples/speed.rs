@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --package congenial-exact-noise --example speed
 
-use congenial_exact_noise::{Base, Bits, Free, Law, Ratio, Result, System, Tree, ZeroSum};
+use congenial_exact_noise::{Base, Bits, Free, Law, Ratio, Result, System, Tree, ZeroSum, free};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -34,10 +34,10 @@ fn main() -> Result<()> {
         ("discrete Gaussian, sigma 5", Law::DiscreteGaussian(base(1, 50)?)),
         ("discrete Gaussian, sigma 100", Law::DiscreteGaussian(base(1, 20_000)?)),
     ] {
-        let free = Free::new(law)?;
+        let noise = Free::new(law)?;
         let draws = rate(2_000_000, || {
             for _ in 0..2_000_000 {
-                black_box(free.draw(&mut source)?);
+                black_box(noise.draw(&mut source)?);
             }
             Ok(())
         })?;
@@ -61,16 +61,55 @@ fn main() -> Result<()> {
         let draws = rate(n as u64, || group.draw(&mut source).map(|noise| drop(black_box(noise))))?;
         println!("{what}: ready after {ready:.2} s, {:.2} M draws/s", draws / 1e6);
     }
+    // As many independent counts as there are leaves in a large tree, into one list.
+    for n in [5, 113] {
+        let law = Law::DoubleGeometric(base(1, n)?);
+        let draws =
+            rate(LEAVES as u64, || free(law, LEAVES, &mut source).map(|noise| drop(black_box(noise))))?;
+        println!(
+            "{LEAVES} independent counts, lambda {n}: {:.2} s, {:.2} M draws/s",
+            LEAVES as f64 / draws,
+            draws / 1e6
+        );
+    }
+    // A city, 6 boroughs, 263 zones.
+    let mut parents = vec![None];
+    parents.extend([Some(0); 6]);
+    parents.extend((0..263).map(|v| Some(1 + v % 6)));
+    of_tree("a city", &parents, base(1, 10)?, &mut source)?;
     // A nation, 50 states, 60 counties each, 30 tracts each.
     let mut parents = vec![None];
     parents.extend((0..50).map(|_| Some(0)));
     parents.extend((0..3000).map(|v| Some(1 + v / 60)));
     parents.extend((0..90_000).map(|v| Some(51 + v / 30)));
-    let law = Some(Law::DoubleGeometric(base(1, 10)?));
+    of_tree("a nation", &parents, base(1, 10)?, &mut source)
+}
+
+/// Counts of the longest list.
+const LEAVES: usize = 10_160_000;
+
+/// A tree whose counts are all measured with double geometric noise of one base.
+fn of_tree(what: &str, parents: &[Option<usize>], base: Base, source: &mut System) -> Result<()> {
+    let law = Some(Law::DoubleGeometric(base));
+    let depth = std::iter::successors(parents.len().checked_sub(1), |v| parents[*v]).count();
+    let laws = vec![law; depth];
+    let n = parents.len() as u64;
     let start = Instant::now();
-    let mut tree = Tree::new(&parents, &vec![false; parents.len()], &[law; 4])?;
+    let mut tree = Tree::new(parents, &vec![false; parents.len()], &laws)?;
     let ready = start.elapsed().as_secs_f64();
-    let draws = rate(parents.len() as u64, || tree.draw(&mut source).map(|noise| drop(black_box(noise))))?;
-    println!("tree of 93,051 counts, lambda 10: ready after {ready:.2} s, {:.2} M draws/s", draws / 1e6);
+    // Small trees many times, so that the clock tells.
+    let times = 100_000u64.div_ceil(n);
+    let draws = rate(n * times, || {
+        for _ in 0..times {
+            black_box(tree.draw(source)?);
+        }
+        Ok(())
+    })?;
+    println!(
+        "{what} of {n} counts, lambda 10: ready after {:.1} ms, {:.2} M counts/s, {:.3} ms a draw",
+        ready * 1e3,
+        draws / 1e6,
+        1e3 * n as f64 / draws
+    );
     Ok(())
 }

@@ -6,7 +6,29 @@ use zeroize::Zeroize;
 
 /// A source of independent fair bits.
 ///
-/// Real releases draw from [`System`]. Others (seeded, recorded, all in turn) are for tests and experiments.
+/// Real releases draw from [`System`]. Tests and experiments implement their own (seeded, recorded, all in turn), here as there: this one
+/// repeats, and whoever knows its seed can subtract the noise. Of a generator of `rand` it is `Ok(rng.next_u32() >> (32 - count))`.
+///
+/// ```
+/// use congenial_exact_noise::{Base, Bits, Law, Result, free};
+///
+/// /// Bits from a seed (splitmix64), never for a release.
+/// struct Seeded(u64);
+///
+/// impl Bits for Seeded {
+///     fn bits(&mut self, count: u32) -> Result<u32> {
+///         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+///         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+///         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+///         Ok(((x ^ (x >> 31)) >> (64 - count)) as u32)
+///     }
+/// }
+///
+/// let law = Law::DoubleGeometric(Base::from_loss(&"0.25".parse()?)?);
+/// assert_eq!(free(law, 8, &mut Seeded(1))?, free(law, 8, &mut Seeded(1))?);
+/// assert_ne!(free(law, 8, &mut Seeded(1))?, free(law, 8, &mut Seeded(2))?);
+/// # Ok::<(), congenial_exact_noise::Error>(())
+/// ```
 pub trait Bits {
     /// The next `count` bits, 1 to 32, as a number below `2^count`. After an error every call is an error.
     fn bits(&mut self, count: u32) -> Result<u32>;

@@ -158,3 +158,50 @@ impl Mixture {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+    use crate::base::Base;
+    use crate::law::Law;
+    use crate::row::Row;
+
+    /// For every `U` of some bits: what is decided is right, by the exact parts of `P(k) = (3/4)^|k| / 7`.
+    #[test]
+    fn the_rest_decides_rightly() {
+        const PLACES: usize = 200;
+        let law = Law::DoubleGeometric(Base::from_mantissa(3 << 46).unwrap());
+        let (mut decided, mut all) = (0, 0);
+        for (first, bits) in [(2, 4), (3, 6), (4, 8), (6, 12), (3, 12)] {
+            let table =
+                Mixture::new(&Row::of_law(law, first, 1000).unwrap().weights(), first as u32, 0).unwrap();
+            let weights = Row::of_law(law, bits, 1000).unwrap().weights();
+            // Ends of the parts, from the centre outwards, in units of 1/(7 4^200 2^first).
+            let mut ends = vec![(0i64, UBig::ZERO)];
+            for k in (0..100i64).flat_map(|k| [k, -k].into_iter().take(if k == 0 { 1 } else { 2 })) {
+                let size = k.unsigned_abs() as usize;
+                let p = UBig::from(3u64).pow(size) << (2 * (PLACES - size) + first);
+                let share = (UBig::from(table.share(k)) * UBig::from(7u64)) << (2 * PLACES);
+                assert!(share <= p, "a share above its probability");
+                let end = &ends.last().unwrap().1 + (p - share);
+                ends.push((k, end));
+            }
+            for u in 0..1u64 << bits {
+                let (from, to) = (UBig::from(u * table.left()), UBig::from((u + 1) * table.left()));
+                all += 1;
+                let Some(k) = table.find(&weights, bits, &from, &to).unwrap() else { continue };
+                decided += 1;
+                let place = ends.iter().skip(1).position(|(outcome, _)| *outcome == k).unwrap();
+                let units = |n: &UBig| (n * UBig::from(7u64)) << (2 * PLACES);
+                let part = ends.iter().skip(place).take(2).map(|(_, end)| end << bits).collect::<Vec<_>>();
+                assert!(
+                    part.first().unwrap() <= &units(&from) && &units(&to) <= part.last().unwrap(),
+                    "{k} of {u}"
+                );
+            }
+        }
+        println!("{decided} of {all} decided");
+        assert!(decided * 2 > all);
+    }
+}

@@ -209,3 +209,111 @@ fn dot(a: &[u64], b: &[u64]) -> UBig {
 fn too_wide(needed: u64, limit: u64) -> Error {
     Error::TooLarge { what: "values on each side of 0 in a table of sums", needed, limit }
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    /// Places of the exact values.
+    const PLACES: usize = 800;
+    /// How far they reach.
+    const FAR: i64 = 200;
+
+    /// A row beside the exact values of its function, in units of `2^-800`, of which an entry is worth `2^-units`.
+    struct Both {
+        row: Row,
+        exact: Vec<UBig>,
+        units: i64,
+        /// Of more than a few bits, so that bounds are near.
+        is_fine: bool,
+    }
+
+    fn law(law: Law, bits: usize) -> Both {
+        let q = UBig::from(law.base().mantissa() >> 44);
+        let weight = |z: i64| {
+            let power = match law {
+                Law::DoubleGeometric(_) => z.unsigned_abs(),
+                Law::DiscreteGaussian(_) => z.unsigned_abs().pow(2),
+            } as usize;
+            if 4 * power > PLACES { UBig::ZERO } else { q.pow(power) << (PLACES - 4 * power) }
+        };
+        Both {
+            row: Row::of_law(law, bits, 1000).unwrap(),
+            exact: (-FAR..=FAR).map(weight).collect(),
+            units: bits as i64,
+            is_fine: bits >= 6,
+        }
+    }
+
+    fn at(values: &[UBig], z: i64) -> UBig {
+        usize::try_from(z + FAR).ok().and_then(|place| values.get(place).cloned()).unwrap_or_default()
+    }
+
+    impl Both {
+        fn sum(&self, other: &Self, bits: usize) -> Self {
+            let fewer = self.row.sum_at(&other.row, 0).bit_len().saturating_sub(bits);
+            let exact = |t: i64| {
+                (-FAR..=FAR).map(|s| at(&self.exact, s) * at(&other.exact, t - s)).sum::<UBig>() >> PLACES
+            };
+            let half: Vec<UBig> = (0..=FAR).map(exact).collect();
+            let row = Row::of_sum(&self.row, &other.row, bits, 1000).unwrap();
+            Self {
+                row,
+                exact: half.iter().skip(1).rev().chain(&half).cloned().collect(),
+                units: self.units + other.units - fewer as i64,
+                is_fine: self.is_fine,
+            }
+            .check()
+        }
+
+        fn product(&self, other: &Self, bits: usize) -> Self {
+            let fewer = (self.row.at(0) * other.row.at(0)).bit_len().saturating_sub(bits);
+            let exact = self.exact.iter().zip(&other.exact).map(|(a, b)| (a * b) >> PLACES).collect();
+            let row = Row::of_product(&self.row, &other.row, bits, 1000).unwrap();
+            Self { row, exact, units: self.units + other.units - fewer as i64, is_fine: self.is_fine }.check()
+        }
+
+        /// `low <= c <= low + slack`, `Σ c <= Σ low + spare`, and the slack is not far off.
+        fn check(self) -> Self {
+            let mut total = UBig::ZERO;
+            let mut missed = UBig::ZERO;
+            for z in -FAR..=FAR {
+                let exact = at(&self.exact, z);
+                let exact = if self.units < 0 {
+                    exact >> (-self.units) as usize
+                } else {
+                    exact << self.units as usize
+                };
+                let low = self.row.at(z) << PLACES;
+                // Exact values are cut at 2^-800.
+                assert!(low <= &exact + UBig::ONE, "an entry above the truth at {z}");
+                missed = missed.max(big::less(&exact, &low));
+                total += exact;
+            }
+            assert!(missed <= &self.row.slack << PLACES, "an entry misses more than it says");
+            assert!(total <= (&self.row.mass + &self.row.spare) << PLACES, "a row misses more than it says");
+            if self.is_fine {
+                let most = (missed * UBig::from(200u64)) + (UBig::from(2u64) << PLACES);
+                assert!(&self.row.slack << PLACES <= most, "a slack without need");
+            }
+            self
+        }
+    }
+
+    /// Against exact integers: laws, sums and products of sums, of few bits and of many.
+    #[test]
+    fn rows_miss_no_more_than_they_say() {
+        let base = |sixteenths: u64| Base::from_mantissa(sixteenths << 44).unwrap();
+        for bits in [2, 6, 14, 62, 70] {
+            let wide = law(Law::DoubleGeometric(base(11)), bits).check();
+            let narrow = law(Law::DoubleGeometric(base(5)), bits).check();
+            let normal = law(Law::DiscreteGaussian(base(8)), bits).check();
+            let pair = wide.sum(&wide, bits);
+            let four = pair.sum(&pair, bits);
+            let mixed = narrow.sum(&normal, bits).sum(&narrow, bits);
+            let weighed = normal.product(&four, bits);
+            weighed.sum(&mixed, bits).product(&wide, bits).sum(&weighed, bits);
+        }
+    }
+}

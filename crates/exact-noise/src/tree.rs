@@ -14,7 +14,7 @@ use crate::sums::Sums;
 /// Upwards: the weights of a node's noise are `m_v = w_v · (m_c1 * m_c2 * …)` over its children, one row for all nodes of the same shape.
 /// Downwards: a root that is not known from `m_root`; a node's noise is split over its children by halves, each given its sum.
 /// All rows are integers with bounds of their errors; the table of a split leaves what these do not decide, some
-/// 2^-40 of the draws, to rows with more digits, so that the law is exact.
+/// 2^-45 of the draws, to rows with more digits, so that the law is exact.
 ///
 /// A node whose children are all known is determined, and its noise is 0.
 ///

@@ -126,8 +126,8 @@ fn ratio_bases(base: Base, n: u64, r: u64) -> (UBig, UBig) {
     (above, (UBig::from(r) + UBig::ONE) * UBig::from(Base::ONE))
 }
 
-/// Refuses at once what is certainly too long: if the `K`th ratio behind the most likely `r`, to the power `K`, is above `2^-bits`, there are
-/// more than `K` entries.
+/// Refuses at once what is certainly too long: if the `K`th ratio behind the most likely `r`, to the power `K`, is above
+/// `2^-bits`, there are more than `K` entries.
 fn refuse_long(base: Base, n: u64, bits: usize) -> Result<()> {
     let (above, below) = ratio_bases(base, n, most_likely(base, n)?.saturating_add(MOST_ENTRIES));
     let least = Span::quotient(&above, &below, 128)?.power(u128::from(MOST_ENTRIES) << 1).low;
