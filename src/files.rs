@@ -30,6 +30,20 @@ fn open_named(path: &Path, tried: &str) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
+/// The mode of a file that others than its owner may write; elsewhere than on Unix nobody knows.
+pub(crate) fn writable_mode(about: &fs::Metadata) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        Some(about.permissions().mode() & 0o777).filter(|mode| mode & 0o022 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = about;
+        None
+    }
+}
+
 /// Opens a file to read it and to add to its end. Refused: as [`open`].
 pub(crate) fn open_to_append(path: &Path) -> Result<File> {
     drop(open_named(path, "cannot open")?);

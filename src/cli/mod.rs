@@ -79,6 +79,8 @@ enum Verb {
         after_help = "Example: congenial ledger new trips.ledger --unit \"one trip\" --limit 'epsilon = 3'"
     )]
     Ledger(ledger::Arguments),
+    /// Release real counts: plan, validate, make and check (their ledger is `congenial ledger`)
+    Release(release::Arguments),
     /// Compare two finished runs, cell by cell
     #[command(after_help = "Example: congenial compare results/before results/after --margin 0.02")]
     Compare(compare::Arguments),
@@ -164,6 +166,7 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Infer(arguments) => infer::run(&arguments),
         Verb::Ledger(arguments) => ledger::run(&arguments),
+        Verb::Release(arguments) => release::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Digest(arguments) => digest::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),

@@ -169,15 +169,18 @@ fn begun(out: &Path) -> Result<PathBuf> {
     Ok(partial)
 }
 
-/// Refuses data that are no file, or that others than their owner may write. Says nothing that depends on what is in them.
+/// Refuses data that are no file, or that others than their owner may write. Does not open them.
 fn guarded(path: &Path) -> Result<()> {
-    files::open(path).map(drop)?;
-    match files::others_may_write(path)? {
-        false => Ok(()),
-        true => Err(Failure::io(
+    let about = fs::metadata(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+    if !about.is_file() {
+        return Err(Failure::io(path, "cannot read", "want a regular file"));
+    }
+    match files::writable_mode(&about) {
+        None => Ok(()),
+        Some(mode) => Err(Failure::io(
             path,
             "cannot release from it",
-            format!("others than its owner may write it: chmod go-w '{}'", path.display()),
+            format!("others than its owner may write it (mode {mode:o}): chmod go-w '{}'", path.display()),
         )),
     }
 }

@@ -58,22 +58,13 @@ impl Bits for Seeded {
 
 fn place() -> Place {
     let place = Place::new(&[("release.toml", CONFIG), ("places.csv", DOMAIN), ("trips.csv", DATA)]);
-    keep(&place, "trips.csv");
+    place.keep("trips.csv");
     let limit = Limit::parse("epsilon = 3").unwrap();
     let opening = Opening { unit: "one trip".into(), protects: Protects::Moved, limit };
     Ledger::create(&place.path("trips.ledger"), &opening).unwrap();
     let limit = Limit::parse("rho = 9").unwrap();
     Ledger::create(&place.path("rho.ledger"), &Opening { limit, ..opening }).unwrap();
     place
-}
-
-/// Lets nobody else write a file.
-fn keep(place: &Place, name: &str) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(place.path(name), std::fs::Permissions::from_mode(0o600)).unwrap();
-    }
 }
 
 const MAKE: [&str; 7] = ["release", "make", "release.toml", "--ledger", "trips.ledger", "--out", "out"];

@@ -107,7 +107,7 @@ impl Ledger {
                 "another file has taken its name meanwhile",
             ));
         }
-        if let Some(mode) = writable_mode(&about) {
+        if let Some(mode) = files::writable_mode(&about) {
             let message = format!(
                 "others than its owner may write it (mode {mode:o}), so that what it says is not to be trusted: chmod go-w '{}'",
                 path.display()
@@ -273,20 +273,6 @@ fn for_its_owner(file: &File) -> std::io::Result<()> {
     {
         let _ = file;
         Ok(())
-    }
-}
-
-/// The mode of a file that others than its owner may write; elsewhere than on Unix nobody knows.
-fn writable_mode(about: &std::fs::Metadata) -> Option<u32> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        Some(about.permissions().mode() & 0o777).filter(|mode| mode & 0o022 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = about;
-        None
     }
 }
 

@@ -89,6 +89,15 @@ impl Place {
         std::fs::write(self.path(name), text).unwrap();
     }
 
+    /// Lets nobody else read or write a file.
+    pub fn keep(&self, name: &str) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_congenial"));
         command.current_dir(self.dir.path()).args(arguments);
