@@ -55,8 +55,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
         Verb::Make { config, ledger, out } => {
             let made = make(&Config::read(config)?, ledger, out, &mut System::new())?;
-            let files = made.files.join(", ");
-            super::print(&format!("{}: {files}\n", out.display()))
+            let (files, pays) = (made.files.join(", "), &made.certificate.pays);
+            super::print(&format!(
+                "{}: {files}\nIt paid {} {}: line {} of {}.\n",
+                out.display(),
+                pays.measure,
+                pays.unit,
+                made.certificate.ledger.lines,
+                ledger.display()
+            ))
         }
         Verb::Check { folder } => {
             let again = Again::new()?;

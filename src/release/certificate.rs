@@ -17,13 +17,15 @@ const FORMAT: &str = "congenial release 1";
 /// Decimals of a loss.
 pub(super) const PLACES: u8 = 9;
 
-/// What a release says of itself. All but [`Issued`] follows from the config, the noisy file and the published files.
+/// What a release says of itself. All but [`Issued`] and [`Head`] follows from the config, the noisy file and the published files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
     format: String,
     /// What was said when the release was made.
     pub issued: Issued,
+    /// The ledger after the loss was booked.
+    pub ledger: Head,
     product: WireProduct,
     /// The change that is protected: `moved` or `added`.
     pub protects: String,
@@ -65,8 +67,6 @@ pub struct Issued {
     pub program: String,
     /// The commit of its source; empty if unknown.
     pub commit: String,
-    /// The ledger after the loss was booked.
-    pub ledger: Head,
 }
 
 /// Where a ledger stood.
@@ -132,7 +132,7 @@ impl Certificate {
     pub(super) fn new(
         config: &Config,
         (tree, statement): (&Hierarchy, &Statement),
-        issued: Issued,
+        (issued, ledger): (Issued, Head),
         files: BTreeMap<String, String>,
     ) -> Self {
         let level = |l: usize| {
@@ -149,6 +149,7 @@ impl Certificate {
         let mut certificate = Self {
             format: FORMAT.to_owned(),
             issued,
+            ledger,
             product: (&config.product).into(),
             protects: change(config.privacy.protects).to_owned(),
             records_per_unit: config.privacy.records,

@@ -40,7 +40,7 @@ pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> 
         return Err(Failure::data(&noisy, "want the noisy counts of a tree"));
     };
     let statement = Statement::new(&config.privacy, &nodes.tree)?;
-    let issued = certificate.issued.clone();
+    let issued = (certificate.issued.clone(), certificate.ledger.clone());
     make::certified(&config, (&nodes.tree, &statement), issued, (certificate.files.clone(), again))?;
     let compared = |name: &str| same(&folder.join(name), &again.join(name)).map_err(|e| told(e, &certificate));
     [certificate::FILE, PAGE, RECORD].into_iter().try_for_each(compared)?;

@@ -68,13 +68,13 @@ pub fn make(config: &Config, ledger: &Path, out: &Path, source: &mut dyn Bits) -
         domain: domain.sha256.clone(),
         program: format!("congenial {}", env!("CARGO_PKG_VERSION")),
         commit: env!("CONGENIAL_GIT_COMMIT").to_owned(),
-        ledger: Head { data_set: opened.id, lines: booked.lines, head: booked.head },
     };
+    let booked = Head { data_set: opened.id, lines: booked.lines, head: booked.head };
     let mut hashes = BTreeMap::from([(public::NOISY.to_owned(), hash::of_file(&place)?)]);
     for name in public::write(config, &place, &partial)? {
         hashes.insert(name.to_owned(), hash::of_file(&partial.join(name))?);
     }
-    let certificate = certified(config, (&domain.tree, &statement), issued, (hashes, &partial))?;
+    let certificate = certified(config, (&domain.tree, &statement), (issued, booked), (hashes, &partial))?;
     files::sync_folder(&partial).map_err(|e| Failure::write(&partial, e))?;
     fs::rename(&partial, out).map_err(|e| Failure::write(out, e))?;
     files::sync_folder(out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
@@ -98,7 +98,7 @@ pub fn validate(config: &Config) -> Result<Vec<i64>> {
 pub(super) fn certified(
     config: &Config,
     tree: (&Hierarchy, &Statement),
-    issued: Issued,
+    issued: (Issued, Head),
     (files, folder): (BTreeMap<String, String>, &Path),
 ) -> Result<Certificate> {
     let certificate = Certificate::new(config, tree, issued, files);

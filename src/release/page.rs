@@ -9,8 +9,7 @@ pub(super) fn page(certificate: &Certificate, product: &Product) -> Page {
     let issued = &certificate.issued;
     let about = Page::headed(line(&product.name).into_owned())
         .text(format!(
-            "{} releases these counts with noise, so that nobody can tell from them whether one unit ({}) was other than it \
-             is. Intended use: {}.",
+            "{} releases these counts with noise, which bounds how much they can tell of one unit ({}). Intended use: {}.",
             line(&product.curator),
             line(&issued.unit),
             line(&product.intended_use)
@@ -26,7 +25,7 @@ pub(super) fn page(certificate: &Certificate, product: &Product) -> Page {
 fn protected(certificate: &Certificate) -> Page {
     let (pays, unit) = (&certificate.pays, line(&certificate.issued.unit).into_owned());
     let records = certificate.records_per_unit;
-    let each = if records == 1 { "record".to_owned() } else { format!("{} records", thousands(records as f64)) };
+    let each = if records == 1 { "1 record".to_owned() } else { format!("{} records", thousands(records as f64)) };
     let change = match &*certificate.protects {
         "added" => format!("{unit} is added or left out: at most {each}"),
         _ => format!("{unit} is moved to other leaves of the list: at most {each}"),
@@ -101,6 +100,6 @@ fn files(certificate: &Certificate) -> Page {
         .table(Table::new(1, ["file", "SHA-256"], rows))
         .text(format!(
             "Release {}, booked {} in the ledger of the data set {}: line {}, whose hash is {}.",
-            issued.release, issued.time, issued.ledger.data_set, issued.ledger.lines, issued.ledger.head
+            issued.release, issued.time, certificate.ledger.data_set, certificate.ledger.lines, certificate.ledger.head
         ))
 }

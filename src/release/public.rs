@@ -111,10 +111,17 @@ fn rows(noisy: &Noisy, values: &[f64], inferred: Option<&Inferred>) -> impl Iter
         row.push(value.to_string());
         if let Some(interval) = inferred.map(|inferred| &inferred.intervals[v]) {
             let inside = interval.low <= *value && *value <= interval.high;
-            row.extend([interval.low.to_string(), interval.high.to_string()]);
+            row.extend(whole(interval.low, interval.high).map(|end| end.to_string()));
             row.push(if inside { String::new() } else { OUTSIDE.to_owned() });
         }
         row
     };
     std::iter::once(header.collect()).chain(values.iter().enumerate().map(row))
+}
+
+/// The ends of the whole numbers in an interval: counts are whole. Without one in it the ends themselves.
+fn whole(low: f64, high: f64) -> [f64; 2] {
+    // No rounding may leave out a whole number.
+    let (least, most) = (libm::ceil(low - 1e-9), libm::floor(high + 1e-9));
+    if least <= most { [least, most] } else { [low, high] }
 }

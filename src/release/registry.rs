@@ -58,7 +58,7 @@ pub(super) fn record(certificate: &Certificate, product: &Product) -> String {
         "none" => "None.".to_owned(),
         name => format!("A table that adds up, made of the noisy counts alone by {name}."),
     };
-    let booked = format!("A ledger of the data set adds up what releases pay: line {}, hash {}.", issued.ledger.lines, issued.ledger.head);
+    let booked = format!("A ledger of the data set adds up what releases pay: line {}, hash {}.", certificate.ledger.lines, certificate.ledger.head);
     let mechanism = format!(
         "{} noise, {}, drawn exactly from the randomness of the operating system by {}.",
         certificate.law, certificate.noise, issued.program

@@ -117,8 +117,8 @@ fn a_release_is_planned_made_and_checked() {
     assert_eq!((history().spent().count(), history().published().len()), (1, 1));
     let certificate = Certificate::read(&place.path("out")).unwrap();
     let head = congenial::release::ledger::Head {
-        head: certificate.issued.ledger.head.clone(),
-        lines: certificate.issued.ledger.lines,
+        head: certificate.ledger.head.clone(),
+        lines: certificate.ledger.lines,
     };
     assert!(history().has(&head));
     place.refuses(&MAKE, &["out", "it is there already"]);
