@@ -92,12 +92,12 @@ fn a_ledger_is_opened_shown_and_verified() {
     for wanted in [
         "Ledger of one trip: epsilon = 3",
         "Protects one trip that is moved. All releases together may pay epsilon = 3. Opened 20",
-        "│ 1        │ 0.462118 │",
-        "│ 0.333334 │ 0.0550",
-        "total ",
+        " 1 ┆ 0.462118 ┆",
+        " 0.333334 ┆ 0.055047 ┆",
+        "┆ total ",
         "zone = a; zone = a; zone = a; 2 more",
         "no, and paid",
-        "Paid in all: a loss of 1.333334. Left: a loss of 1.666666666. That is 5 releases that pay what the last one did.",
+        "Paid in all: a loss of 1.333334. Left: a loss of 1.666666666. The limit takes 5 releases more of the size of the last one.",
     ] {
         assert!(shown.contains(wanted), "no `{wanted}` in:\n{shown}");
     }

@@ -40,9 +40,34 @@ pub struct Spend {
 #[derive(Debug)]
 pub struct Ledger {
     history: History,
-    file: File,
+    file: Locked,
     /// Whether a line could not be written, or was, and nobody knows.
     failed: bool,
+}
+
+/// A file with the lock of the operating system. It is given back at the end even if a child process that has just begun still has the file.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Locked {
+    /// Refused: a file that is locked.
+    fn new(file: File, path: &Path) -> Result<Self> {
+        let refused = |why: &dyn std::fmt::Display| Failure::io(path, "cannot open the ledger", why);
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(refused(
+                &"it is locked by another release that is being made, of this process or another, perhaps on another machine. Try again \
+                  when that has ended",
+            )),
+            Err(TryLockError::Error(e)) => Err(refused(&e)),
+        }
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
 }
 
 /// Digits of a random name.
@@ -88,18 +113,9 @@ impl Ledger {
     /// Opens a ledger, locks it, and follows its chain. Refused: as [`History::read`]; a ledger that is locked already; one that others than
     /// its owner may write.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = files::open_to_append(path)?;
         let failed = |e: std::io::Error| Failure::io(path, "cannot open the ledger", e);
-        file.try_lock().map_err(|e| match e {
-            TryLockError::WouldBlock => Failure::io(
-                path,
-                "cannot open the ledger",
-                "it is locked by another release that is being made, of this process or another, perhaps on another machine. \
-                 Try again when that has ended",
-            ),
-            TryLockError::Error(e) => failed(e),
-        })?;
-        let about = file.metadata().map_err(failed)?;
+        let file = Locked::new(files::open_to_append(path)?, path)?;
+        let about = file.0.metadata().map_err(failed)?;
         if !is_still(path, &about).map_err(failed)? {
             return Err(Failure::io(
                 path,
@@ -114,8 +130,11 @@ impl Ledger {
             );
             return Err(Failure::io(path, "cannot open the ledger", message));
         }
+        if about.len() > MOST {
+            return Err(Failure::io(path, "cannot open the ledger", "it has more than 64 MiB"));
+        }
         let mut bytes = Vec::new();
-        (&file).take(MOST + 1).read_to_end(&mut bytes).map_err(failed)?;
+        (&file.0).take(MOST).read_to_end(&mut bytes).map_err(failed)?;
         let history = match History::parse(path, &bytes)? {
             (history, None) => history,
             (_, Some(failure)) => return Err(failure),
@@ -214,12 +233,12 @@ impl Ledger {
         if self.history.bytes + text.len() as u64 > MOST {
             return refused("it would have more than 64 MiB, which are not read");
         }
-        let there = self.file.metadata().map_err(|e| Failure::write(path, e))?.len();
+        let there = self.file.0.metadata().map_err(|e| Failure::write(path, e))?.len();
         if there != self.history.bytes {
             return refused("something else has written to it since it was opened");
         }
         self.failed = true;
-        append(&mut self.file, self.history.bytes, text.as_bytes()).map_err(|e| Failure::write(path, e))?;
+        append(&mut self.file.0, self.history.bytes, text.as_bytes()).map_err(|e| Failure::write(path, e))?;
         self.failed = false;
         self.history.bytes += text.len() as u64;
         self.history.lines.push(line);

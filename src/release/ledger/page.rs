@@ -78,7 +78,7 @@ fn balance(history: &History) -> String {
     };
     let more = history.spent().next_back().map(|(_, last)| {
         let more = account.more(&last.pays, limit) as f64;
-        format!(" That is {} that pay what the last one did.", counted(more, "release"))
+        format!(" The limit takes {} more of the size of the last one.", counted(more, "release"))
     });
     format!("Paid in all: {figure} {spent}. Left: {left}.{}", more.unwrap_or_default())
 }
