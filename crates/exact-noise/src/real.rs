@@ -109,3 +109,30 @@ impl Real {
         Ok(Span { low, high, bits: more }.cut(bits))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    /// Whatever the number of bits, the truth is between the integers, and these lie next to each other.
+    #[test]
+    fn integers_lie_around_the_number() {
+        const FINE: usize = 300;
+        let mut state = 7u64;
+        for case in 0..150u32 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let base = Base::from_mantissa((state >> 16).max(1)).unwrap();
+            let power = Power { base, exponent: u128::from([1u32, 2, 7, 100][case as usize % 4]) };
+            for real in [Real::Power(power), Real::Odds(power), Real::TwiceOdds(power)] {
+                let fine = real.enclose(FINE).unwrap();
+                for bits in 1..40 {
+                    let span = real.enclose(bits).unwrap();
+                    let (low, high) = (&span.low << (FINE - bits), &span.high << (FINE - bits));
+                    assert!(low <= fine.high && fine.low <= high, "{real:?}, {bits} bits");
+                    assert!(span.high <= &span.low + UBig::from(2u64), "{real:?}, {bits} bits");
+                }
+            }
+        }
+    }
+}
