@@ -11,6 +11,7 @@ use crate::page::thousands;
 use crate::rng::{Role, TaskKey, stream};
 use crate::{Error, Result};
 use rayon::prelude::*;
+use std::collections::HashMap;
 
 /// What chains of proposals tell of themselves.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,16 +61,17 @@ pub(super) fn said(
     let kept = drawn::number(targets.len(), wish.level)?;
     let kept = kept.min(passes(noisy, tree, wish.level)?).div_ceil(CHAINS);
     let left_out = kept.div_ceil(LEFT_OUT);
-    let propose = |replicate: u64| -> Result<(Proposal, Vec<f64>)> {
+    let draw = |replicate: u64| {
         let mut counts = vec![0i64; tree.nodes()];
         let key = TaskKey { seed: wish.seed, cell: CELLS[0], replicate, role: Role::Noise };
-        let proposal = posterior.propose(&mut stream(key), &mut counts)?;
-        let value = |target: &Target| target.value(|v| counts[v] as f64);
-        Ok((proposal, targets.iter().map(value).collect()))
+        let uniform = posterior.draw(&mut stream(key), &mut counts);
+        (counts, uniform)
     };
     let number = (CHAINS * (kept + left_out)) as u64;
-    let (proposals, values): (Vec<Proposal>, Vec<Vec<f64>>) =
-        (0..number).into_par_iter().map(propose).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let drawn: Vec<(Vec<i64>, f64)> = (0..number).into_par_iter().map(draw).collect();
+    let proposals = proposals(&posterior, &drawn)?;
+    let value = |counts: &[i64]| targets.iter().map(|target| target.value(|v| counts[v] as f64)).collect();
+    let values: Vec<Vec<f64>> = drawn.par_iter().map(|(counts, _)| value(counts)).collect();
     let chains = Chains::run(&proposals, (CHAINS, left_out), posterior.log_least());
     let of = |target: usize| {
         let chain = |at: &Vec<u32>| at.iter().map(|&place| values[place as usize][target]).collect();
@@ -86,6 +88,22 @@ pub(super) fn said(
     let mixing = mixing.into_iter().flatten().reduce(worst);
     let Chains { acceptance, unforgotten, .. } = chains;
     Ok((said, CHAINS * kept, Walked { left_out, acceptance, unforgotten, mixing }))
+}
+
+/// Counts that were drawn with their normalisers: equal ones have it computed once.
+fn proposals(posterior: &Conditioned, drawn: &[(Vec<i64>, f64)]) -> Result<Vec<Proposal>> {
+    let (mut places, mut different): (HashMap<&[i64], usize>, Vec<&[i64]>) = Default::default();
+    let place = |counts| {
+        *places.entry(counts).or_insert_with(|| {
+            different.push(counts);
+            different.len() - 1
+        })
+    };
+    let of: Vec<usize> = drawn.iter().map(|(counts, _)| &counts[..]).map(place).collect();
+    let logs: Vec<f64> =
+        different.par_iter().map(|counts| posterior.log_normaliser(counts)).collect::<Result<_>>()?;
+    let both = drawn.iter().zip(of);
+    Ok(both.map(|((_, uniform), place)| Proposal { log_normaliser: logs[place], uniform: *uniform }).collect())
 }
 
 /// The logarithm of the probability of the release under a prior, but for a constant: of the evidence without the normaliser c, and

@@ -143,8 +143,14 @@ impl<'a> Conditioned<'a> {
 
     /// Draws a proposal into `counts`, by node: independent of others. Errors: as [`IntegerTree::new`].
     pub fn propose<R: Rng + ?Sized>(&self, rng: &mut R, counts: &mut [i64]) -> Result<Proposal> {
+        let uniform = self.draw(rng, counts);
+        Ok(Proposal { log_normaliser: self.log_normaliser(counts)?, uniform })
+    }
+
+    /// The same without its normaliser, which equal counts share: the uniform number that decides of it.
+    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, counts: &mut [i64]) -> f64 {
         self.posterior.draw(rng, counts);
-        Ok(Proposal { log_normaliser: self.log_normaliser(counts)?, uniform: open01(rng) })
+        open01(rng)
     }
 }
 
