@@ -15,7 +15,7 @@
 //! drawn (a method on a problem: [`methods`]; chains or coupled pairs and their [`diagnostics`], what it pays:
 //! [`privacy`]) and which tables its rows fill. `making` makes a run of it: the `engine` draws the cells of any study
 //! in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. `infer` reads one
-//! release, and says what it tells of the counts; `release` keeps what real releases pay. The modules
+//! release, and says what it tells of the counts; `release` makes real ones, and keeps what they pay. The modules
 //! linked above are the pure core, a crate of its own (`congenial-core`): no files, threads, tables or clock.
 //!
 //! # What a change touches
@@ -39,7 +39,7 @@
 //! # Not for releasing real data
 //!
 //! Noise comes from a fast, seeded, predictable generator and floating-point arithmetic. That serves
-//! experiments; a real release needs a secure generator and exact arithmetic.
+//! experiments. Only `release` is for real data: its noise is that of `congenial-exact-noise`, from the operating system.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

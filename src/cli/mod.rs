@@ -35,7 +35,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, no memor
 
 /// Study differentially private releases that satisfy invariants.
 ///
-/// Noise here is seeded and in floating point: for experiments, not for releasing real data.
+/// Noise of studies is seeded and in floating point: for experiments. Real counts are released by `congenial release`.
 #[derive(Debug, Parser)]
 #[command(name = "congenial", version, after_help = EXIT_CODES)]
 struct Cli {

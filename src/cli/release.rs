@@ -27,7 +27,9 @@ enum Verb {
         config: PathBuf,
     },
     /// Book what a release pays, draw its noise, open the data, and write what is published
-    #[command(after_help = "Example: congenial release make taxi.release.toml --ledger trips.ledger --out 2026-01")]
+    #[command(
+        after_help = "Example: congenial release make taxi.release.toml --ledger trips.ledger --out 2026-01"
+    )]
     Make {
         /// The config of a release
         config: PathBuf,
@@ -90,7 +92,8 @@ struct Again(PathBuf);
 
 impl Again {
     fn new() -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("congenial-check-{}", crate::release::ledger::new_id()?));
+        let folder =
+            std::env::temp_dir().join(format!("congenial-check-{}", crate::release::ledger::new_id()?));
         std::fs::create_dir(&folder).map_err(|e| Failure::create(&folder, e))?;
         Ok(Self(folder))
     }

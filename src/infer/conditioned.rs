@@ -103,7 +103,9 @@ fn proposals(posterior: &Conditioned, drawn: &[(Vec<i64>, f64)]) -> Result<Vec<P
     let logs: Vec<f64> =
         different.par_iter().map(|counts| posterior.log_normaliser(counts)).collect::<Result<_>>()?;
     let both = drawn.iter().zip(of);
-    Ok(both.map(|((_, uniform), place)| Proposal { log_normaliser: logs[place], uniform: *uniform }).collect())
+    Ok(both
+        .map(|((_, uniform), place)| Proposal { log_normaliser: logs[place], uniform: *uniform })
+        .collect())
 }
 
 /// The logarithm of the probability of the release under a prior, but for a constant: of the evidence without the normaliser c, and

@@ -216,7 +216,8 @@ impl Inferred {
         let row = |ratio: &Ratio| {
             vec![line(&ratio.name).to_string(), short(ratio.estimate), short(ratio.low), short(ratio.high)]
         };
-        let empty: Vec<&str> = self.ratios.iter().filter(|ratio| ratio.is_empty).map(|ratio| &*ratio.name).collect();
+        let empty: Vec<&str> =
+            self.ratios.iter().filter(|ratio| ratio.is_empty).map(|ratio| &*ratio.name).collect();
         let words = match empty.is_empty() {
             true => String::new(),
             false => format!(

@@ -182,10 +182,13 @@ impl Certificate {
             return Err(refused(format!("format: got `{}`, want `{FORMAT}`", certificate.format)));
         }
         let open = Self { sha256: String::new(), ..certificate.clone() };
-        let is_own = certificate.sha256 == hash::of_bytes(open.text().as_bytes()) && text == certificate.text();
+        let is_own =
+            certificate.sha256 == hash::of_bytes(open.text().as_bytes()) && text == certificate.text();
         match is_own {
             true => Ok(certificate),
-            false => Err(refused("it is not what was written: its own hash is that of another text".to_owned())),
+            false => {
+                Err(refused("it is not what was written: its own hash is that of another text".to_owned()))
+            }
         }
     }
 

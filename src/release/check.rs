@@ -30,7 +30,10 @@ pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> 
     for (name, stated) in &certificate.files {
         let (path, got) = (folder.join(name), hash::of_file(&folder.join(name))?);
         if got != *stated {
-            return Err(Failure::data(&path, format!("its SHA-256 is {got}, and the certificate says {stated}")));
+            return Err(Failure::data(
+                &path,
+                format!("its SHA-256 is {got}, and the certificate says {stated}"),
+            ));
         }
     }
     let noisy = folder.join(public::NOISY);
@@ -42,10 +45,12 @@ pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> 
     let statement = Statement::new(&config.privacy, &nodes.tree)?;
     let issued = (certificate.issued.clone(), certificate.ledger.clone());
     make::certified(&config, (&nodes.tree, &statement), issued, (certificate.files.clone(), again))?;
-    let compared = |name: &str| same(&folder.join(name), &again.join(name)).map_err(|e| told(e, &certificate));
+    let compared =
+        |name: &str| same(&folder.join(name), &again.join(name)).map_err(|e| told(e, &certificate));
     [certificate::FILE, PAGE, RECORD].into_iter().try_for_each(compared)?;
     let public = public::write(&config, &noisy, again)?;
-    let stated: Vec<&str> = certificate.files.keys().map(String::as_str).filter(|name| *name != public::NOISY).collect();
+    let stated: Vec<&str> =
+        certificate.files.keys().map(String::as_str).filter(|name| *name != public::NOISY).collect();
     if let Some(name) = public.iter().find(|name| !stated.contains(name)) {
         return Err(Failure::data(&folder.join(name), "the release should have this file, and has none"));
     }
@@ -59,7 +64,8 @@ fn told(failure: Failure, certificate: &Certificate) -> Failure {
     let (made, commit) = (&certificate.issued.program, &certificate.issued.commit);
     match failure {
         Failure::Data { path, message } if *made != own || commit != env!("CONGENIAL_GIT_COMMIT") => {
-            let message = format!("{message}; it was made by {made}, commit {commit}: want that version to check it");
+            let message =
+                format!("{message}; it was made by {made}, commit {commit}: want that version to check it");
             Failure::Data { path, message }
         }
         other => other,

@@ -193,7 +193,9 @@ impl Visitor<'_> for Exactly {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> std::result::Result<Ratio, E> {
-        text.parse().map_err(|_| E::custom(format_args!("got `{text}`, want a number >= 0 such as \"1/2\" or \"0.5\"")))
+        text.parse().map_err(|_| {
+            E::custom(format_args!("got `{text}`, want a number >= 0 such as \"1/2\" or \"0.5\""))
+        })
     }
 }
 
@@ -252,7 +254,8 @@ fn data(checker: &Checker, wire: WireData, folder: &Path) -> Result<Data> {
     }
     checker.no_duplicates("data.levels", levels, wire.levels.span())?;
     if let Some(name) = levels.iter().find(|name| name.is_empty() || TAKEN.contains(&name.as_str())) {
-        let label = format!("want other names than {}: those are columns of the published files", TAKEN.join(", "));
+        let label =
+            format!("want other names than {}: those are columns of the published files", TAKEN.join(", "));
         return Err(checker.error(format!("data.levels: got `{name}`"), wire.levels.span(), label));
     }
     if let Some(count) = wire.count.as_ref().filter(|count| levels.contains(count.get_ref())) {
@@ -271,7 +274,8 @@ fn data(checker: &Checker, wire: WireData, folder: &Path) -> Result<Data> {
         known = named.get_ref().len();
         if !named.get_ref().iter().eq(all.iter().copied().take(known)) {
             let names: Vec<&str> = all.iter().map(|name| name.as_str()).collect();
-            let label = format!("want the first of {}, in this order: what is known adds up", names.join(", "));
+            let label =
+                format!("want the first of {}, in this order: what is known adds up", names.join(", "));
             let message = format!("data.known: got {}", named.get_ref().join(", "));
             return Err(checker.error(message, named.span(), label));
         }
@@ -356,7 +360,11 @@ fn publish(checker: &Checker, wire: WirePublish, privacy: &Privacy) -> Result<Pu
     let table = one_of(checker, "publish.table", &wire.table, TABLES)?;
     if privacy.conditioned && table != Table::None {
         let label = "conditioned noise adds up by itself: want \"none\", or privacy.noise = \"free\"";
-        return Err(checker.error(format!("publish.table: got `{}`", table.name()), wire.table.span(), label));
+        return Err(checker.error(
+            format!("publish.table: got `{}`", table.name()),
+            wire.table.span(),
+            label,
+        ));
     }
     let intervals = wire.intervals.as_ref().map(|text| {
         infer::level(text.get_ref()).map_err(|why| {

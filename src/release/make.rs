@@ -77,8 +77,10 @@ pub fn make(config: &Config, ledger: &Path, out: &Path, source: &mut dyn Bits) -
     let certificate = certified(config, (&domain.tree, &statement), (issued, booked), (hashes, &partial))?;
     files::sync_folder(&partial).map_err(|e| Failure::write(&partial, e))?;
     fs::rename(&partial, out).map_err(|e| Failure::write(out, e))?;
-    files::sync_folder(out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
-        .map_err(|e| Failure::write(out, e))?;
+    files::sync_folder(
+        out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+    )
+    .map_err(|e| Failure::write(out, e))?;
     ledger.publish(&spend.spent.release, &hash::of_bytes(certificate.text().as_bytes()))?;
     let names = certificate.files.keys().map(String::as_str).chain([certificate::FILE, PAGE, RECORD]);
     let files = names.map(str::to_owned).collect();
@@ -133,7 +135,9 @@ fn spend(config: &Config, domain: &Domain, statement: &Statement, ledger: &Ledge
 /// The counts that are released as they are: those of the last known level, which the levels above add up.
 fn known(config: &Config, domain: &Domain) -> Vec<Known> {
     let Some(last) = config.data.known.checked_sub(1) else { return Vec::new() };
-    let of = |v: usize| config.data.levels.iter().cloned().zip(domain.keys(v).into_iter().map(str::to_owned)).take(last);
+    let of = |v: usize| {
+        config.data.levels.iter().cloned().zip(domain.keys(v).into_iter().map(str::to_owned)).take(last)
+    };
     domain.tree.level_nodes(last).map(|v| of(v).collect()).collect()
 }
 
@@ -151,19 +155,27 @@ fn released(config: &Config, domain: &Domain, noise: &[i64]) -> Result<Vec<i64>>
     let adds_up = !config.privacy.conditioned || tree.check(&released).is_ok();
     match is_known_kept && adds_up {
         true => Ok(released),
-        false => Err(Failure::Wrong("the noise does not keep what is known: a bug of congenial; nothing is released".into())),
+        false => Err(Failure::Wrong(
+            "the noise does not keep what is known: a bug of congenial; nothing is released".into(),
+        )),
     }
 }
 
 /// Where a release is made until it is whole. Refused: a folder that is there, or is being made.
 fn begun(out: &Path) -> Result<PathBuf> {
-    let name = out.file_name().ok_or_else(|| Failure::Usage(format!("--out: got `{}`, want a new folder", out.display())))?;
+    let name = out
+        .file_name()
+        .ok_or_else(|| Failure::Usage(format!("--out: got `{}`, want a new folder", out.display())))?;
     let mut name = name.to_owned();
     name.push(PARTIAL);
     let partial = out.with_file_name(name);
     for taken in [out, &partial] {
         if files::is_taken(taken) {
-            return Err(Failure::io(taken, "cannot make a release", "it is there already, want a new folder"));
+            return Err(Failure::io(
+                taken,
+                "cannot make a release",
+                "it is there already, want a new folder",
+            ));
         }
     }
     Ok(partial)

@@ -13,7 +13,8 @@ pub(super) fn draw(
     tree: &Hierarchy,
     source: &mut dyn Bits,
 ) -> Result<Vec<i64>> {
-    let refused = |e: congenial_exact_noise::Error| Failure::Wrong(format!("the noise: {e}; nothing is released"));
+    let refused =
+        |e: congenial_exact_noise::Error| Failure::Wrong(format!("the noise: {e}; nothing is released"));
     if privacy.conditioned {
         return tree_noise(statement, tree)?.draw(source).map_err(refused);
     }
@@ -34,7 +35,9 @@ pub(super) fn tree_noise(statement: &Statement, tree: &Hierarchy) -> Result<Tree
     let known: Vec<bool> = (0..tree.nodes()).map(|v| tree.is_known(v)).collect();
     let laws: Vec<_> = (0..tree.levels()).map(|level| statement.law(level)).collect();
     Tree::new(&parents, &known, &laws).map_err(|e| {
-        let message = format!("privacy.noise: got `conditioned`, and {e}; with noise = \"free\" there is no such limit");
+        let message = format!(
+            "privacy.noise: got `conditioned`, and {e}; with noise = \"free\" there is no such limit"
+        );
         Failure::Usage(message)
     })
 }

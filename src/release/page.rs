@@ -15,17 +15,14 @@ pub(super) fn page(certificate: &Certificate, product: &Product) -> Page {
             line(&product.intended_use)
         ))
         .text(product.description.as_deref().map(|text| line(text).into_owned()).unwrap_or_default());
-    about
-        .and(protected(certificate))
-        .and(exact(certificate))
-        .and(noise(certificate))
-        .and(files(certificate))
+    about.and(protected(certificate)).and(exact(certificate)).and(noise(certificate)).and(files(certificate))
 }
 
 fn protected(certificate: &Certificate) -> Page {
     let (pays, unit) = (&certificate.pays, line(&certificate.issued.unit).into_owned());
     let records = certificate.records_per_unit;
-    let each = if records == 1 { "1 record".to_owned() } else { format!("{} records", thousands(records as f64)) };
+    let each =
+        if records == 1 { "1 record".to_owned() } else { format!("{} records", thousands(records as f64)) };
     let change = match &*certificate.protects {
         "added" => format!("{unit} is added or left out: at most {each}"),
         _ => format!("{unit} is moved to other leaves of the list: at most {each}"),
@@ -36,7 +33,9 @@ fn protected(certificate: &Certificate) -> Page {
     };
     let row = |what: &str, loss: &String| vec![what.to_owned(), loss.clone()];
     let mut rows = vec![row("the protected change", &pays.unit)];
-    rows.extend(["1 record", "2 records", "10 records"].iter().zip(&pays.records).map(|(what, loss)| row(what, loss)));
+    rows.extend(
+        ["1 record", "2 records", "10 records"].iter().zip(&pays.records).map(|(what, loss)| row(what, loss)),
+    );
     Page::main("What is protected")
         .text(format!(
             "The change: {change}. The figures below say how much it can shift what is published, as {measure}, rounded up. They \
@@ -53,7 +52,10 @@ fn exact(certificate: &Certificate) -> Page {
     let known: Vec<String> = certificate.known().map(|level| line(&level.level).into_owned()).collect();
     let words = match known.is_empty() {
         true => "Nothing: every count has noise.".to_owned(),
-        false => format!("The counts of {}. They are released as they are, and nothing protects them.", known.join(", ")),
+        false => format!(
+            "The counts of {}. They are released as they are, and nothing protects them.",
+            known.join(", ")
+        ),
     };
     Page::main("What is disclosed exactly").text(words)
 }
@@ -68,7 +70,9 @@ fn noise(certificate: &Certificate) -> Page {
         vec![line(&level.level).into_owned(), thousands(level.counts as f64), q, scale]
     };
     let kind = match &*certificate.noise {
-        "conditioned" => "Noise is drawn given that all sums hold, so that released counts add up by themselves",
+        "conditioned" => {
+            "Noise is drawn given that all sums hold, so that released counts add up by themselves"
+        }
         _ => "Each count that is not known has noise of its own",
     };
     let table = match &*certificate.table {

@@ -13,7 +13,11 @@ pub fn plan(config: &Config) -> Result<Page> {
     let statement = Statement::new(&config.privacy, &domain.tree)?;
     let (tree, privacy) = (&domain.tree, &config.privacy);
     let measure = if statement.is_rho { "rho" } else { "epsilon" };
-    let each = if privacy.records == 1 { "1 record".into() } else { format!("{} records", thousands(privacy.records as f64)) };
+    let each = if privacy.records == 1 {
+        "1 record".into()
+    } else {
+        format!("{} records", thousands(privacy.records as f64))
+    };
     let asked = privacy.loss.rounded_up(PLACES);
     let unit = statement.unit().rounded_up(PLACES);
     let head = Page::headed(format!("{}: what it pays", line(&config.product.name)))
@@ -28,14 +32,22 @@ pub fn plan(config: &Config) -> Result<Page> {
     let level = |l: usize| {
         let (noise, deviation) = match statement.law(l) {
             None => ("known".to_owned(), String::new()),
-            Some(_) => (format!("{:.3}", statement.scale(l)), format!("{:.2}", statement.deviation(privacy.law, l))),
+            Some(_) => {
+                (format!("{:.3}", statement.scale(l)), format!("{:.2}", statement.deviation(privacy.law, l)))
+            }
         };
-        vec![line(config.level(l)).into_owned(), thousands(tree.level_nodes(l).len() as f64), noise, deviation]
+        vec![
+            line(config.level(l)).into_owned(),
+            thousands(tree.level_nodes(l).len() as f64),
+            noise,
+            deviation,
+        ]
     };
     let scale = if statement.is_rho { "sigma" } else { "lambda" };
     let levels = (0..tree.levels()).map(level).collect();
     let table = Table::new(1, ["level", "counts", scale, "standard deviation\nof a noisy count"], levels);
-    let records = [1u64, 2, 10].map(|n| vec![thousands(n as f64), statement.of_records(n).rounded_up(PLACES)]).to_vec();
+    let records =
+        [1u64, 2, 10].map(|n| vec![thousands(n as f64), statement.of_records(n).rounded_up(PLACES)]).to_vec();
     let pays = Table::new(1, ["records changed", measure], records);
     Ok(head.and(Page::main("Noise").table(table)).and(Page::main("What a change pays at most").table(pays)))
 }

@@ -41,7 +41,9 @@ pub(super) fn write(config: &Config, noisy: &Path, folder: &Path) -> Result<Vec<
         names.push(TABLE);
     }
     if let Some(inferred) = &inferred {
-        files::replace_file(folder, INTERVALS, |file| infer::parquet(inferred, file, &folder.join(INTERVALS)))?;
+        files::replace_file(folder, INTERVALS, |file| {
+            infer::parquet(inferred, file, &folder.join(INTERVALS))
+        })?;
         names.push(INTERVALS);
     }
     Ok(names)
@@ -62,7 +64,12 @@ fn projected(noisy: &Noisy, table: Table, seed: u64) -> Result<Vec<f64>> {
     match table {
         Table::None | Table::L2 => return infer::settled(noisy).map_err(refused),
         Table::TopDown => {
-            TopDown::new(tree, &released).release(&released, &mut rng, &mut TopDownScratch::default(), &mut out);
+            TopDown::new(tree, &released).release(
+                &released,
+                &mut rng,
+                &mut TopDownScratch::default(),
+                &mut out,
+            );
         }
         Table::BlueDown => {
             let variances = noisy.variances().map_err(refused)?;

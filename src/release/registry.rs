@@ -45,7 +45,10 @@ pub(super) fn record(certificate: &Certificate, product: &Product) -> String {
     let measure = if is_rho { "rho" } else { "epsilon" };
     let loss = vec![
         ("privacy_unit", text(unit)),
-        ("privacy_unit_description", Node::Text(format!("{unit} {change}: at most {records} of its records."))),
+        (
+            "privacy_unit_description",
+            Node::Text(format!("{unit} {change}: at most {records} of its records.")),
+        ),
         ("privacy_parameters", Node::Map(vec![(measure, Node::Number(certificate.pays.unit.clone()))])),
     ];
     let model = vec![
@@ -58,7 +61,10 @@ pub(super) fn record(certificate: &Certificate, product: &Product) -> String {
         "none" => "None.".to_owned(),
         name => format!("A table that adds up, made of the noisy counts alone by {name}."),
     };
-    let booked = format!("A ledger of the data set adds up what releases pay: line {}, hash {}.", certificate.ledger.lines, certificate.ledger.head);
+    let booked = format!(
+        "A ledger of the data set adds up what releases pay: line {}, hash {}.",
+        certificate.ledger.lines, certificate.ledger.head
+    );
     let mechanism = format!(
         "{} noise, {}, drawn exactly from the randomness of the operating system by {}.",
         certificate.law, certificate.noise, issued.program
@@ -68,7 +74,10 @@ pub(super) fn record(certificate: &Certificate, product: &Product) -> String {
         ("dp_flavor", Node::Map(flavor)),
         ("privacy_loss", Node::Map(loss)),
         ("model", Node::Map(model)),
-        ("accounting", Node::Map(vec![("post_processing", Node::Text(processing)), ("composition", Node::Text(booked))])),
+        (
+            "accounting",
+            Node::Map(vec![("post_processing", Node::Text(processing)), ("composition", Node::Text(booked))]),
+        ),
         ("implementation", Node::Map(vec![("mechanisms", Node::Text(mechanism))])),
         ("resources", Node::Map(vec![("sources", given(&product.url))])),
     ];

@@ -48,10 +48,12 @@ impl Statement {
             Protects::Moved => (known.max(1)..tree.levels()).find(choice),
         };
         let Some(first) = first else {
-            let message = "privacy.protects: no record can be moved: below what is known each node has one child";
+            let message =
+                "privacy.protects: no record can be moved: below what is known each node has one child";
             return Err(Failure::Usage(message.into()));
         };
-        let changed = (0..tree.levels()).map(|level| if level < first.max(known) { 0 } else { both }).collect();
+        let changed =
+            (0..tree.levels()).map(|level| if level < first.max(known) { 0 } else { both }).collect();
         Ok(Self { bases, is_rho, changed, records: privacy.records })
     }
 

@@ -51,9 +51,19 @@ fn undrawn(text: &str) -> String {
     let is_time = |word: &str| word.len() == 20 && word.ends_with('Z') && word.as_bytes()[10] == b'T';
     let mut out = String::new();
     for part in text.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == ':')) {
-        let end = part.char_indices().last().filter(|(_, c)| !c.is_ascii_alphanumeric()).map_or(part.len(), |(at, _)| at);
+        let end = part
+            .char_indices()
+            .last()
+            .filter(|(_, c)| !c.is_ascii_alphanumeric())
+            .map_or(part.len(), |(at, _)| at);
         let (word, rest) = part.split_at(end);
-        let word = if is_name(word) { "…" } else if is_time(word) { "(time)" } else { word };
+        let word = if is_name(word) {
+            "…"
+        } else if is_time(word) {
+            "(time)"
+        } else {
+            word
+        };
         out += &(word.to_owned() + rest);
     }
     out

@@ -2,9 +2,12 @@
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use crate::place::{Place, TREE, TREE_DATA};
+use congenial::exact::IntegerTree;
 use congenial::infer::{By, Inferred, Interval, Met, Ratio, Wish, infer};
-use congenial::inference::{Counts, Regression, Release, Weight};
+use congenial::inference::{Counts, NodeLaws, Regression, Release, SumLaw, SumLaws, Weight};
 use congenial::invariant::Hierarchy;
+use congenial::law::DoubleGeometric;
+use congenial::rng::{Role, TaskKey, stream};
 use congenial::store::Run;
 use congenial::study::cells::CellRow;
 use congenial::study::release::NodeDrawRow;
@@ -664,4 +667,41 @@ fn what_is_refused_names_its_place() {
         assert!(congenial::infer::level(level).is_err(), "{level}");
     }
     assert_eq!(congenial::infer::level("9/10"), Ok(0.9));
+}
+
+/// 100,000 releases: how often the interval of every node, of a district, and of a difference holds is what its law says, at 1e-7 each.
+#[test]
+fn a_hundred_thousand_releases_are_covered_as_computed() {
+    const RELEASES: u32 = 100_000;
+    let parents = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3];
+    let known = (0..12).map(|v| v == 0).collect();
+    let tree = Hierarchy::from_parents(&parents).unwrap().with_known(known).unwrap();
+    let laws = [1.0, 6.0, 2.5].map(|lambda| DoubleGeometric::new(lambda).unwrap());
+    let (nodes, mut sums) =
+        (NodeLaws::on_tree(&tree, &laws).unwrap(), SumLaws::new(&tree, &laws, 1e9).unwrap());
+    let queries: [[i8; 8]; 2] = [[1, 0, 0, 1, 0, 1, 0, 1], [1, 1, 0, -1, 0, 0, 0, -1]];
+    let mut of = (1..12).map(|v| nodes.of(v).clone()).collect::<Vec<_>>();
+    of.extend(queries.iter().map(|weights| sums.of(weights).unwrap().clone()));
+    let levels = |law: &SumLaw| {
+        [0.5, 0.9, 0.99].map(|level| law.half_width(level)).map(|half| (half, 1.0 - law.beyond(half)))
+    };
+    let widths: Vec<(i64, f64)> = of.iter().flat_map(levels).collect();
+    let sampler = IntegerTree::new(&tree, &laws, None).unwrap();
+    let mut rng = stream(TaskKey { seed: 99, cell: 0, replicate: 0, role: Role::Noise });
+    let (mut noise, mut scratch, mut held) = ([0i64; 12], Default::default(), vec![0u32; widths.len()]);
+    for _ in 0..RELEASES {
+        sampler.draw(&mut rng, &mut scratch, &mut noise);
+        let leaves =
+            |weights: &[i8; 8]| weights.iter().zip(&noise[4..]).map(|(w, z)| i64::from(*w) * z).sum::<i64>();
+        let errors = noise[1..].iter().copied().chain(queries.iter().map(leaves));
+        for ((held, (half, _)), z) in held.iter_mut().zip(&widths).zip(errors.flat_map(|z| [z; 3])) {
+            *held += u32::from(z.abs() <= *half);
+        }
+    }
+    for (place, (held, (half, computed))) in held.iter().zip(&widths).enumerate() {
+        let share = f64::from(*held) / f64::from(RELEASES);
+        let error = (computed * (1.0 - computed) / f64::from(RELEASES)).sqrt();
+        assert!((share - computed).abs() < 5.33 * error, "{place}: ± {half}: {share} {computed}");
+        assert!(*computed >= [0.5, 0.9, 0.99][place % 3]);
+    }
 }

@@ -110,7 +110,9 @@ fn a_release_is_planned_made_and_checked() {
     assert_eq!(sum(&|row| !row[1].is_empty()), 200);
     assert!(rows[1..].iter().all(|row| value(row) >= 0));
     let record = std::fs::read_to_string(place.path("out").join("registry.yaml")).unwrap();
-    assert!(record.contains("  product:\n    name: \"Trips of a town\"\n    data_curators:\n      - \"Town office\"\n"));
+    assert!(record.contains(
+        "  product:\n    name: \"Trips of a town\"\n    data_curators:\n      - \"Town office\"\n"
+    ));
     assert!(record.contains("    privacy_parameters:\n      epsilon: 0.500000000\n"), "{record}");
     // It is booked, and published; another pays again.
     let history = || History::read(&place.path("trips.ledger")).unwrap();
@@ -143,7 +145,11 @@ fn nothing_before_the_data_depends_on_them() {
         place.write("trips.csv", "place,part,trips\nz2,z,1000000\nx1,x,1\n");
         let second = made(&place, &out("second"), 7);
         let [one, other] = ["first", "second"].map(|data| noisy(&place, &out(data)));
-        let noise: Vec<f64> = one.iter().zip([200.0, 40.0, 137.0, 23.0, 40.0, 0.0, 0.0, 7.0, 130.0, 3.0, 20.0]).map(|(y, x)| y - x).collect();
+        let noise: Vec<f64> = one
+            .iter()
+            .zip([200.0, 40.0, 137.0, 23.0, 40.0, 0.0, 0.0, 7.0, 130.0, 3.0, 20.0])
+            .map(|(y, x)| y - x)
+            .collect();
         let counts = [1_000_001.0, 1.0, 0.0, 1e6, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e6];
         let others: Vec<f64> = other.iter().zip(counts).map(|(y, x)| y - x).collect();
         assert_eq!((first, &noise), (second, &others));
@@ -157,7 +163,12 @@ fn nothing_before_the_data_depends_on_them() {
 fn refused_data_stay_paid_and_say_nothing() {
     let place = place();
     let mut said = Vec::new();
-    for data in ["place,part,trips\nx9,x,1\n", "place,part,trips\nx1,x,-5\n", "part\nx\n", "place,part,trips\nx1,x,1\nx1,x,2\n"] {
+    for data in [
+        "place,part,trips\nx9,x,1\n",
+        "place,part,trips\nx1,x,-5\n",
+        "part\nx\n",
+        "place,part,trips\nx1,x,1\nx1,x,2\n",
+    ] {
         place.write("trips.csv", data);
         place.refuses(&["release", "validate", "release.toml"], &["trips.csv"]);
         let output = place.command(&MAKE).output().unwrap();
@@ -189,7 +200,11 @@ fn what_does_not_go_is_refused_before_anything_is_booked() {
     refused("epsilon = \"1/2\"\n", "", &["privacy.epsilon: missing"]);
     refused("\"1/4\", \"3/4\"", "\"1/4\", \"1/4\"", &["privacy.split", "add up to"]);
     refused("\"moved\"", "\"added\"", &["privacy.protects", "data.known"]);
-    refused("\"double-geometric\"", "\"laplace\"", &["privacy.law: got `laplace`", "double-geometric", "discrete-gaussian"]);
+    refused(
+        "\"double-geometric\"",
+        "\"laplace\"",
+        &["privacy.law: got `laplace`", "double-geometric", "discrete-gaussian"],
+    );
     refused("records-per-unit = 1", "records-per-unit = 0", &["records-per-unit"]);
     refused("records-per-unit = 1", "records-per-unit = \"3/2\"", &["records-per-unit: got 3/2"]);
     refused("known = [\"town\"]", "known = [\"town\", \"part\", \"place\"]", &["data.known", "every level"]);
@@ -200,7 +215,11 @@ fn what_does_not_go_is_refused_before_anything_is_booked() {
     refused("domain = \"places.csv\"\n", "", &["domain"]);
     refused("domain = \"places.csv\"", "domain = \"none.csv\"", &["none.csv"]);
     refused("table = \"trips.csv\"", "table = \"none.csv\"", &["none.csv"]);
-    refused("levels = [\"part\", \"place\"]", "levels = [\"part\", \"value\"]", &["data.levels: got `value`"]);
+    refused(
+        "levels = [\"part\", \"place\"]",
+        "levels = [\"part\", \"value\"]",
+        &["data.levels: got `value`"],
+    );
     place.write("release.toml", CONFIG);
     for (domain, wanted) in [
         ("part,place\nx,x1\nx,x1\n", "`x1` stands there twice"),
@@ -267,12 +286,18 @@ fn statements_are_those_of_the_dearest_change() {
     let mut compared = 0;
     for domain in domains {
         for (known, split) in [("[]", 3), ("[\"town\"]", 2), ("[\"town\", \"part\"]", 1)] {
-            for (law, protects, records) in
-                [("double-geometric", "moved", 1), ("double-geometric", "added", 3), ("discrete-gaussian", "moved", 2)]
-            {
+            for (law, protects, records) in [
+                ("double-geometric", "moved", 1),
+                ("double-geometric", "added", 3),
+                ("discrete-gaussian", "moved", 2),
+            ] {
                 let key = if law == "double-geometric" { "epsilon" } else { "rho" };
                 let shares = ["\"1/6\"", "\"1/3\"", "\"1/2\""];
-                let shares = if split == 3 { shares.join(", ") } else { vec![format!("\"1/{split}\""); split].join(", ") };
+                let shares = if split == 3 {
+                    shares.join(", ")
+                } else {
+                    vec![format!("\"1/{split}\""); split].join(", ")
+                };
                 let text = CONFIG
                     .replace("known = [\"town\"]", &format!("known = {known}"))
                     .replace("\"moved\"", &format!("\"{protects}\""))
@@ -285,9 +310,19 @@ fn statements_are_those_of_the_dearest_change() {
                 let Ok(domain) = Domain::read(&config) else { continue };
                 let tree = &domain.tree;
                 let loss = |v: usize, u: f64| {
-                    let each = |base: congenial_exact_noise::Base| -(base.mantissa() as f64 / (1u64 << 48) as f64).ln();
-                    let of = statement(&config, &domain).and_then(|s| s.bases[tree.level(v)]).map_or(0.0, each);
-                    if tree.is_known(v) { assert_eq!(u, 0.0); 0.0 } else if key == "rho" { u * u * of } else { u.abs() * of }
+                    let each = |base: congenial_exact_noise::Base| {
+                        -(base.mantissa() as f64 / (1u64 << 48) as f64).ln()
+                    };
+                    let of =
+                        statement(&config, &domain).and_then(|s| s.bases[tree.level(v)]).map_or(0.0, each);
+                    if tree.is_known(v) {
+                        assert_eq!(u, 0.0);
+                        0.0
+                    } else if key == "rho" {
+                        u * u * of
+                    } else {
+                        u.abs() * of
+                    }
                 };
                 let records = f64::from(records);
                 let changed = |leaf: u32, sign: f64| {
@@ -338,15 +373,21 @@ fn noise_has_the_law_of_its_certificate() {
     place.write("places.csv", &format!("part,place\n{list}"));
     place.write("trips.csv", "part,place,trips\np0,l0,5\n");
     for (law, key) in [("double-geometric", "epsilon"), ("discrete-gaussian", "rho")] {
-        let text = CONFIG.replace("\"double-geometric\"", &format!("\"{law}\"")).replace("epsilon = \"1/2\"", &format!("{key} = \"9/10\""));
-        place.write("release.toml", &text.replace("\"bluedown\"", "\"none\"").replace("intervals = \"9/10\"\n", ""));
+        let text = CONFIG
+            .replace("\"double-geometric\"", &format!("\"{law}\""))
+            .replace("epsilon = \"1/2\"", &format!("{key} = \"9/10\""));
+        place.write(
+            "release.toml",
+            &text.replace("\"bluedown\"", "\"none\"").replace("intervals = \"9/10\"\n", ""),
+        );
         made(&place, law, 11);
         let certificate = checked(&place, law).unwrap();
         let q = certificate.levels[2].mantissa.unwrap() as f64 / (1u64 << 48) as f64;
         let weight = |z: i64| q.powf(if key == "rho" { (z * z) as f64 } else { z.abs() as f64 });
         let whole: f64 = (-400..=400).map(weight).sum();
         let values = noisy(&place, law);
-        let noise: Vec<i64> = values[3..].iter().enumerate().map(|(i, y)| *y as i64 - if i == 0 { 5 } else { 0 }).collect();
+        let noise: Vec<i64> =
+            values[3..].iter().enumerate().map(|(i, y)| *y as i64 - if i == 0 { 5 } else { 0 }).collect();
         assert_eq!(noise.len(), leaves);
         // Cells of -4 and less, -3 to 3, 4 and more.
         let cell = |z: i64| z.clamp(-4, 4) + 4;
@@ -363,7 +404,8 @@ fn noise_has_the_law_of_its_certificate() {
 #[test]
 fn conditioned_releases_add_up() {
     let place = place();
-    let text = CONFIG.replace("noise = \"free\"", "noise = \"conditioned\"").replace("\"bluedown\"", "\"none\"");
+    let text =
+        CONFIG.replace("noise = \"free\"", "noise = \"conditioned\"").replace("\"bluedown\"", "\"none\"");
     place.write("release.toml", &text);
     for seed in 0..5 {
         let out = format!("out{seed}");
@@ -371,7 +413,10 @@ fn conditioned_releases_add_up() {
         made(&place, &out, seed);
         let y = noisy(&place, &out);
         assert_eq!(y[0], 200.0);
-        assert_eq!((y[1] + y[2] + y[3], y[4] + y[5] + y[6], y[7] + y[8], y[9] + y[10]), (200.0, y[1], y[2], y[3]));
+        assert_eq!(
+            (y[1] + y[2] + y[3], y[4] + y[5] + y[6], y[7] + y[8], y[9] + y[10]),
+            (200.0, y[1], y[2], y[3])
+        );
         checked(&place, &out).unwrap();
     }
 }
@@ -385,7 +430,9 @@ fn validation_names_what_is_wrong() {
         validate(&Config::read(&place.path("release.toml")).unwrap()).unwrap_err().to_string()
     };
     assert!(said("place,part,trips\nx1,x,1\nx9,x,1\n").contains("line 3: `place` = `x9` is not in"));
-    assert!(said("place,part,trips\nx1,x,1\nx1,x,1\n").contains("its leaf stands there twice (first on line 2)"));
+    assert!(
+        said("place,part,trips\nx1,x,1\nx1,x,1\n").contains("its leaf stands there twice (first on line 2)")
+    );
     place.write("trips.csv", DATA);
     let counts = validate(&Config::read(Path::new(&place.path("release.toml"))).unwrap()).unwrap();
     assert_eq!(counts, [200, 40, 137, 23, 40, 0, 0, 7, 130, 3, 20]);

@@ -51,7 +51,10 @@ impl Ratio {
 
     /// The product of two: a share of a loss.
     pub fn by(&self, other: &Self) -> Self {
-        Self { numerator: &self.numerator * &other.numerator, denominator: &self.denominator * &other.denominator }
+        Self {
+            numerator: &self.numerator * &other.numerator,
+            denominator: &self.denominator * &other.denominator,
+        }
     }
 
     /// A multiple: what a record pays that changes a count by `factor`, of the loss of one unit.
