@@ -59,6 +59,11 @@ impl Repeated {
         Ok(Self { noisy, targets, level, widths })
     }
 
+    /// Half of the interval by the noise of every target, before it meets what is known, in counts.
+    pub fn halves(&self) -> impl Iterator<Item = f64> {
+        self.widths.iter().map(|width| width.half)
+    }
+
     /// Whether the intervals by the noise hold at least the level, whatever the counts are.
     pub fn is_guaranteed(&self) -> bool {
         self.noisy.is_pivot() && !self.noisy.method.kind().is_chain()

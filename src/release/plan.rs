@@ -3,9 +3,16 @@
 use super::certificate::PLACES;
 use super::config::{Config, change};
 use super::domain::Domain;
+use super::noisy;
 use super::statement::Statement;
 use crate::failure::Result;
+use crate::infer::Repeated;
 use crate::page::{Page, Table, line, thousands};
+
+/// Counts of a tree whose intervals are planned.
+const MOST: usize = 100_000;
+/// Of draws of errors, where no law is computed.
+const SEED: u64 = 1;
 
 /// The page of a plan. Errors: the config, the list of leaves.
 pub fn plan(config: &Config) -> Result<Page> {
@@ -29,25 +36,40 @@ pub fn plan(config: &Config) -> Result<Page> {
             if privacy.conditioned { "given that all sums hold" } else { "free" }
         ))
         .text("No data were opened, nothing was drawn, nothing was booked.");
+    let halves = halves(config, &domain, &statement)?;
     let level = |l: usize| {
-        let (noise, deviation) = match statement.law(l) {
-            None => ("known".to_owned(), String::new()),
+        let name = [line(config.level(l)).into_owned(), thousands(tree.level_nodes(l).len() as f64)];
+        let noise = match statement.law(l) {
+            None => ["known".to_owned(), String::new()],
             Some(_) => {
-                (format!("{:.3}", statement.scale(l)), format!("{:.2}", statement.deviation(privacy.law, l)))
+                [format!("{:.3}", statement.scale(l)), format!("{:.2}", statement.deviation(privacy.law, l))]
             }
         };
-        vec![
-            line(config.level(l)).into_owned(),
-            thousands(tree.level_nodes(l).len() as f64),
-            noise,
-            deviation,
-        ]
+        let mean = |halves: &Vec<f64>| {
+            let own = tree.level_nodes(l);
+            let mean = halves[own.clone()].iter().sum::<f64>() / own.len() as f64;
+            if statement.law(l).is_some() { format!("{mean:.1}") } else { String::new() }
+        };
+        name.into_iter().chain(noise).chain(halves.as_ref().map(mean)).collect()
     };
     let scale = if statement.is_rho { "sigma" } else { "lambda" };
-    let levels = (0..tree.levels()).map(level).collect();
-    let table = Table::new(1, ["level", "counts", scale, "standard deviation\nof a noisy count"], levels);
+    let interval = config.publish.intervals.filter(|_| halves.is_some());
+    let columns = ["level", "counts", scale, "standard deviation\nof a noisy count"];
+    let interval = interval.map(|held| format!("{} % interval\n+-, on average", 100.0 * held));
+    let header: Vec<String> = columns.map(str::to_owned).into_iter().chain(interval).collect();
+    let table = Table::new(1, header, (0..tree.levels()).map(level).collect());
     let records =
         [1u64, 2, 10].map(|n| vec![thousands(n as f64), statement.of_records(n).rounded_up(PLACES)]).to_vec();
     let pays = Table::new(1, ["records changed", measure], records);
     Ok(head.and(Page::main("Noise").table(table)).and(Page::main("What a change pays at most").table(pays)))
+}
+
+/// Half of the interval of every count, as `infer` will have it before it meets what is known; none of large trees, or where no interval is
+/// wanted.
+fn halves(config: &Config, domain: &Domain, statement: &Statement) -> Result<Option<Vec<f64>>> {
+    let Some(level) = config.publish.intervals.filter(|_| domain.tree.nodes() <= MOST) else {
+        return Ok(None);
+    };
+    let noisy = noisy::blank(config, domain, statement)?;
+    Ok(Some(Repeated::new(noisy, &[], (level, SEED))?.halves().collect()))
 }
