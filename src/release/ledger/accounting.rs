@@ -16,9 +16,9 @@
 //! released is (epsilon, delta)-private and the same on B, so that `P(S ∩ B) <= e^ε Q(S ∩ B) + δ`. The two add up. A third bound
 //! (pure losses beside the rho of the others) could add a second delta; it is not taken.
 //!
-//! **Rounding.** Sums and comparisons are exact. A loss or a rho that enters a formula is the next f64 raised by a part of 4·10^-16, delta one
-//! lowered by a part of 9·10^-16. `rho_bound` and Prop. 12 round up by themselves, by more than their own roundings; what they return is raised
-//! again, by a part of 10^-12, and by 10^-19 once it is a rational number.
+//! **Rounding.** Sums and comparisons are exact. A loss or a rho that enters a formula is the next f64 raised by a part of 4·10^-16,
+//! delta one lowered by a part of 9·10^-16. `rho_bound` and Prop. 12 round up by themselves, by more than their own roundings; what they
+//! return is raised again, by a part of 10^-12, and by 10^-19 once it is a rational number.
 
 use super::exact::{Exact, above, not_above, not_below, trimmed};
 use super::limit::Limit;

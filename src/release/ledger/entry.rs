@@ -123,7 +123,8 @@ impl Line {
         (format!("{body}{SEAL}{hash}{END}\n"), hash)
     }
 
-    /// Reads a line without its line break; and its hash. `number` and `before`: what it must say of itself. Errors: what is wrong, in words.
+    /// Reads a line without its line break; and its hash. `number` and `before`: what it must say of itself. Errors: what is wrong, in
+    /// words.
     pub(super) fn read(bytes: &[u8], number: u64, before: &str) -> Result<(Self, String), String> {
         let cut = "it does not end with its hash, want `,\"sha256\":\"…\"}` with 64 digits";
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;

@@ -45,7 +45,8 @@ pub struct Ledger {
     failed: bool,
 }
 
-/// A file with the lock of the operating system. It is given back at the end even if a child process that has just begun still has the file.
+/// A file with the lock of the operating system. It is given back at the end even if a child process that has just begun still has the
+/// file.
 #[derive(Debug)]
 struct Locked(File);
 
@@ -83,8 +84,8 @@ pub fn new_id() -> Result<String> {
 }
 
 impl Ledger {
-    /// Writes a new ledger, which its owner alone may read and write; returns after it is on the disk. Refused: a name that is taken; an empty
-    /// unit.
+    /// Writes a new ledger, which its owner alone may read and write; returns after it is on the disk. Refused: a name that is taken; an
+    /// empty unit.
     pub fn create(path: &Path, opening: &Opening) -> Result<Head> {
         if opening.unit.trim().is_empty() {
             return Err(Failure::Usage(
@@ -110,8 +111,8 @@ impl Ledger {
         Ok(Head { head, lines: 1 })
     }
 
-    /// Opens a ledger, locks it, and follows its chain. Refused: as [`History::read`]; a ledger that is locked already; one that others than
-    /// its owner may write.
+    /// Opens a ledger, locks it, and follows its chain. Refused: as [`History::read`]; a ledger that is locked already; one that others
+    /// than its owner may write.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |e: std::io::Error| Failure::io(path, "cannot open the ledger", e);
         let file = Locked::new(files::open_to_append(path)?, path)?;

@@ -15,8 +15,8 @@ use std::hash::BuildHasher;
 /// `moved` is possible if two leaves agree with the same known counts: a unit goes from one to the other, and whatever else is known of it
 /// stays. `added` is possible if some leaf agrees with none.
 ///
-/// This refuses more than it must where releases have different columns: a count of women in a zone is left alone by a man who leaves it, but
-/// leaves by zone alone do not say who he is. It looks at this release's leaves alone.
+/// This refuses more than it must where releases have different columns: a count of women in a zone is left alone by a man who leaves it,
+/// but leaves by zone alone do not say who he is. It looks at this release's leaves alone.
 ///
 /// Takes a look-up for each column of a leaf, and one for each set of columns that known counts have in common with the leaves.
 pub fn possible<'a, L, V>(
@@ -55,11 +55,13 @@ where
     }
     let message = match protects {
         Protects::Moved => format!(
-            "no unit could be moved: any two of the {number} leaves are told apart by a count that is known from this release or one before. \
+            "no unit could be moved: any two of the {number} leaves are told apart by a count that is known from this release or \
+             one before. \
              What it pays would protect nobody: want fewer known counts"
         ),
         Protects::Added => format!(
-            "no unit could be added or removed: each of the {number} leaves is in a count that is known from this release or one before. What \
+            "no unit could be added or removed: each of the {number} leaves is in a count that is known from this release or one \
+             before. What \
              it pays would protect nobody: want a ledger of units that are moved, or a leaf outside of all known counts"
         ),
     };
@@ -73,8 +75,8 @@ const NONE: u32 = 0;
 struct Agreements {
     /// By column of the leaves: the values that known counts have there, numbered from 1.
     values: Vec<HashMap<String, u32>>,
-    /// By the columns that known counts have in common with the leaves: their values there, numbered from 1. Those with the same values agree
-    /// with the same leaves.
+    /// By the columns that known counts have in common with the leaves: their values there, numbered from 1. Those with the same values
+    /// agree with the same leaves.
     groups: Vec<(Vec<usize>, HashMap<Box<[u32]>, u32>)>,
 }
 
