@@ -144,8 +144,8 @@ fn known(config: &Config, domain: &Domain) -> Vec<Known> {
 /// The counts with their noise. What is said of data that are refused is one sentence.
 fn released(config: &Config, domain: &Domain, noise: &[i64]) -> Result<Vec<i64>> {
     let refused = || {
-        let message = "the data were refused. The loss is paid, and nothing is published. Nothing more is said here, since it could tell of \
-                       the data: `congenial release validate` says it to the operator";
+        let message = "the data were refused. The loss is paid, and nothing is published. Nothing more is said here, since it \
+                       could tell of the data: `congenial release validate` says it to the operator";
         Failure::data(&config.data.table, message)
     };
     let counts = counts::read(&config.data, domain).map_err(|_| refused())?;

@@ -9,8 +9,8 @@
 //! 3. The ledger is locked, the limit checked, and the loss booked on the disk ([`ledger`]).
 //! 4. The noise is drawn (`noise`), by `congenial-exact-noise`.
 //! 5. The data are opened, and checked against the list (`counts`); `y = x + z`.
-//! 6. The noisy file is written (`noisy`), then what is a public function of it (`public`), then the certificate (`certificate`, its `page`,
-//!    its `registry` record).
+//! 6. The noisy file is written (`noisy`), then what is a public function of it (`public`), then the certificate (`certificate`, its
+//!    `page`, its `registry` record).
 //! 7. The folder gets its name, and the ledger says that it was published.
 //!
 //! What stops after step 3 stays paid. `make` does all of it, `plan` steps 1 and 2, `validate` what step 5 would refuse, `check` step 6

@@ -60,7 +60,10 @@ pub(super) fn blank(config: &Config, domain: &Domain, statement: &Statement) -> 
 fn method(law: LawKind, conditioned: bool) -> Result<Method> {
     let place = Place::Tree { inequalities: false };
     let found = match conditioned {
-        false => MethodKind::ALL.iter().find(|kind| kind.is_free()).map(|kind| kind.with(|option| option.default())),
+        false => MethodKind::ALL
+            .iter()
+            .find(|kind| kind.is_free())
+            .map(|kind| kind.with(|option| option.default())),
         true => infer::exact_sampler(law, place),
     };
     found.ok_or_else(|| Failure::Usage(format!("no noisy file has {} noise", law.name())))

@@ -45,26 +45,19 @@ fn printed(place: &Place, line: &str) -> String {
     format!("{before} (COMMIT){behind}\n\n{rest}")
 }
 
-/// A text without what is drawn for it: random names and hashes, and the time.
+/// A text without what is drawn for it, random names and hashes, and with one time for all.
 fn undrawn(text: &str) -> String {
     let is_name = |word: &str| word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_time = |word: &str| word.len() == 20 && word.ends_with('Z') && word.as_bytes()[10] == b'T';
     let mut out = String::new();
-    for part in text.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == ':')) {
-        let end = part
-            .char_indices()
-            .last()
-            .filter(|(_, c)| !c.is_ascii_alphanumeric())
-            .map_or(part.len(), |(at, _)| at);
-        let (word, rest) = part.split_at(end);
-        let word = if is_name(word) {
-            "…"
-        } else if is_time(word) {
-            "(time)"
-        } else {
-            word
+    for part in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != ':') {
+        let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let shown = match word {
+            word if is_name(word) => "…",
+            word if is_time(word) => "2026-01-31T12:00:00Z",
+            word => word,
         };
-        out += &(word.to_owned() + rest);
+        out += &(shown.to_owned() + &part[word.len()..]);
     }
     out
 }

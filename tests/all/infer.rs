@@ -196,7 +196,8 @@ fn ratios_are_inverted() {
     let (above, below, both) = (of(-300, 500, 0.9), of(300, -100, 0.9), of(-300, -500, 0.9));
     assert_eq!((above.estimate, ends(&above)), (0.0, (0.0, 0.0, true)));
     assert_eq!((below.estimate, ends(&below)), (f64::INFINITY, (f64::INFINITY, f64::INFINITY, true)));
-    assert!(both.estimate.is_nan() && ends(&both) == (0.0, f64::INFINITY, true), "{both:?}");
+    // Of two that are as far below 0 as each other's noise allows, the ratio is still told.
+    assert!(both.estimate.is_nan() && !both.is_empty && both.low < 0.6 && 0.6 < both.high, "{both:?}");
     // A little below 0 it holds what is possible.
     let little = of(-1, 300, 0.9);
     assert!(little.low == 0.0 && little.high > 0.0 && !little.is_empty, "{little:?}");
