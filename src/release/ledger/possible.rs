@@ -71,20 +71,23 @@ where
 /// Nothing that is known has this value; none of these known counts agrees.
 const NONE: u32 = 0;
 
+/// Columns of the leaves, and numbers by values there.
+type Group = (Vec<usize>, HashMap<Box<[u32]>, u32>);
+
 /// Which known counts agree with a leaf.
 struct Agreements {
     /// By column of the leaves: the values that known counts have there, numbered from 1.
     values: Vec<HashMap<String, u32>>,
     /// By the columns that known counts have in common with the leaves: their values there, numbered from 1. Those with the same values
     /// agree with the same leaves.
-    groups: Vec<(Vec<usize>, HashMap<Box<[u32]>, u32>)>,
+    groups: Vec<Group>,
 }
 
 impl Agreements {
     fn new<'a>(columns: &[&str], known: impl Iterator<Item = &'a Known>) -> Self {
         let mut values = vec![HashMap::<String, u32>::new(); columns.len()];
         let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
-        let mut groups: Vec<(Vec<usize>, HashMap<Box<[u32]>, u32>)> = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
         for count in known {
             let (mut common, mut key) = (Vec::new(), Vec::new());
             for (i, column) in columns.iter().enumerate() {
