@@ -326,7 +326,7 @@ fn a_last_line_that_was_cut_short_is_told() {
         let said = error(Ledger::open(&path));
         let (_, command) = said.rsplit_once(": ").unwrap();
         if end < whole.len() - 1 {
-            assert!(said.contains(&"line 4 is cut short") && said.contains(&heads[2].head), "{said}");
+            assert!(said.contains("line 4 is cut short") && said.contains(&heads[2].head), "{said}");
             assert_eq!(command, format!("truncate --size={start} '{}'", path.display()));
         } else {
             assert!(said.contains("line 4 is whole but for the line break at its end"), "{said}");
