@@ -48,7 +48,9 @@ pub(super) fn widths(
     let width = |(law, errors): (Law, Vec<f64>)| match law {
         Some(width) => (width, By::Law),
         None => {
-            let (half, deviation) = (upper(&errors, level, f64::abs), deviation(&errors));
+            // What is held at an end is not lost to rounding: errors of integers are often equal.
+            let half = upper(&errors, level, f64::abs) * (1.0 + 1e-9) + 1e-9;
+            let deviation = deviation(&errors);
             (Width { half, deviation, holds: None }, By::Draws)
         }
     };

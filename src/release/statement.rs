@@ -33,7 +33,7 @@ impl Statement {
         let known = tree.levels() - privacy.split.len();
         let times = weight(privacy.records, is_rho).saturating_mul(both);
         let base = |share: &Ratio| {
-            let part = privacy.loss.by(share).per(times)?;
+            let part = part_of(&privacy.loss, share, times)?;
             Base::from_loss(&part)
         };
         let refused = |e| Failure::Usage(format!("privacy: {e}"));
@@ -92,6 +92,18 @@ impl Statement {
     /// What the protected change pays.
     pub fn unit(&self) -> Ratio {
         self.of_records(self.records)
+    }
+}
+
+/// A share of a loss, of which `times` such parts are paid. Errors: a share of numbers beyond 2^64.
+fn part_of(loss: &Ratio, share: &Ratio, times: u64) -> congenial_exact_noise::Result<Ratio> {
+    let text = share.to_string();
+    let (above, below) = text.split_once('/').unwrap_or((&text, "1"));
+    let number = |text: &str| text.parse::<u64>().ok();
+    match (number(above), number(below)) {
+        (Some(above), Some(below)) => loss.times(above).per(below)?.per(times),
+        // Refused as a parameter: no whole number is that large.
+        _ => Ratio::new(1, 0),
     }
 }
 

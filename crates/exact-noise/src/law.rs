@@ -59,3 +59,16 @@ impl Default for Precision {
         Self { first: 32, rows: 62 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_beyond_the_largest_is_refused() {
+        assert_eq!(within(vec![0, 1 << 61, -(1 << 61)]).map(|noise| noise.len()), Ok(3));
+        for beyond in [(1 << 61) + 1, -(1 << 61) - 1, i64::MIN] {
+            assert_eq!(within(vec![0, beyond]), Err(Error::Beyond));
+        }
+    }
+}

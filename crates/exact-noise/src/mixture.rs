@@ -160,7 +160,7 @@ impl Mixture {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use crate::base::Base;
@@ -203,5 +203,39 @@ mod tests {
         }
         println!("{decided} of {all} decided");
         assert!(decided * 2 > all);
+    }
+
+    /// For all weights within the bounds, what is decided is right: outcomes from -2 to 2, each with its slack or without.
+    #[test]
+    fn what_is_decided_holds_for_all_weights_within_the_bounds() {
+        const OUTWARDS: [i64; 5] = [0, 1, -1, 2, -2];
+        let number = |n: u64| UBig::from(n);
+        let mut decided = 0;
+        for low in [[1u64, 1, 2], [5, 1, 1], [9, 8, 7], [3, 0, 9]] {
+            let list = low.map(number).to_vec();
+            let weights = Weights { first: 0, low: list, slack: UBig::ONE, spare: number(2) };
+            let low = |k: i64| usize::try_from(k).ok().and_then(|k| low.get(k).copied()).unwrap_or(0);
+            let table = Mixture::new(&weights, 3, 0).unwrap();
+            for bits in [3usize, 5] {
+                for u in 0..1u64 << bits {
+                    let (from, to) = (u * table.left(), (u + 1) * table.left());
+                    let Some(found) = table.find(&weights, bits, &number(from), &number(to)).unwrap() else {
+                        continue;
+                    };
+                    decided += 1;
+                    for extra in (0..32u64).filter(|extra| extra.count_ones() <= 2) {
+                        let weight = |i: usize| low(OUTWARDS[i]) + (extra >> i & 1);
+                        let all: u64 = (0..5).map(weight).sum();
+                        let place = OUTWARDS.iter().position(|k| *k == found).unwrap();
+                        let end = |places: usize| -> u64 {
+                            (0..places).map(|i| (weight(i) << 3) - table.share(OUTWARDS[i]) * all).sum()
+                        };
+                        let (begin, end) = (end(place) << bits, end(place + 1) << bits);
+                        assert!(begin <= from * all && to * all <= end, "{found} of {u}, {extra:b}");
+                    }
+                }
+            }
+        }
+        assert!(decided > 20, "{decided}");
     }
 }

@@ -49,14 +49,6 @@ impl Ratio {
         Self { numerator, denominator: &self.denominator * &other.denominator }
     }
 
-    /// The product of two: a share of a loss.
-    pub fn by(&self, other: &Self) -> Self {
-        Self {
-            numerator: &self.numerator * &other.numerator,
-            denominator: &self.denominator * &other.denominator,
-        }
-    }
-
     /// A multiple: what a record pays that changes a count by `factor`, of the loss of one unit.
     pub fn times(&self, factor: u64) -> Self {
         Self { numerator: &self.numerator * UBig::from(factor), denominator: self.denominator.clone() }

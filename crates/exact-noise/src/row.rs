@@ -316,4 +316,35 @@ mod tests {
             weighed.sum(&mixed, bits).product(&wide, bits).sum(&weighed, bits);
         }
     }
+
+    /// Rows that miss nothing: what rounding adds, and what a split may miss.
+    #[test]
+    fn rounding_and_splits_miss_no_more_than_they_say() {
+        for sixteenths in [5, 11, 13] {
+            let fine = law(Law::DoubleGeometric(Base::from_mantissa(sixteenths << 44).unwrap()), 20).row;
+            let low = (-FAR..=FAR).map(|z| fine.at(z) << (PLACES - 20)).collect();
+            let row = Row { slack: UBig::ZERO, spare: UBig::ZERO, ..fine };
+            let sharp = Both { row, exact: low, units: 20, is_fine: true };
+            let sums = [4, 8, 16].map(|bits| sharp.sum(&sharp, bits));
+            for (a, b) in sums.iter().zip(sums.iter().skip(1)) {
+                for t in [0, 1, 5, 17] {
+                    let weights = a.row.split(&b.row, t);
+                    let low = |s: i64| {
+                        let place = usize::try_from(s - weights.first).ok();
+                        place.and_then(|place| weights.low.get(place).cloned()).unwrap_or_default()
+                    };
+                    let (mut all, mut missed) = (UBig::ZERO, UBig::ZERO);
+                    for s in -FAR..=FAR {
+                        let value = at(&a.exact, s) * at(&b.exact, t - s);
+                        let value = (value << (a.units + b.units + 40) as usize) >> (2 * PLACES);
+                        let low = low(s) << 40;
+                        assert!(low <= &value + UBig::ONE && value <= &low + (&weights.slack << 40));
+                        missed += big::less(&value, &low);
+                        all += value;
+                    }
+                    assert!(missed <= &weights.spare << 40 && !missed.is_zero(), "{missed} of {all}");
+                }
+            }
+        }
+    }
 }

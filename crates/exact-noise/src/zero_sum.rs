@@ -190,3 +190,31 @@ fn minus_parts(base: Base, n: u64, bits: usize, limit: u64) -> Result<Weights> {
     spare += &slack * UBig::from(low.len());
     Ok(Weights { first: i64::try_from(first).map_err(|_| Error::Beyond)?, low, slack, spare })
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    /// Weights of few bits against those of many.
+    #[test]
+    fn weights_miss_no_more_than_they_say() {
+        const FINE: usize = 200;
+        for (sixteenths, n) in [(3, 2), (12, 3), (15, 2), (15, 40)] {
+            let base = Base::from_mantissa(sixteenths << 44).unwrap();
+            let fine = minus_parts(base, n, FINE, 1 << 20).unwrap();
+            for bits in [2, 7, 20, 62] {
+                let weights = minus_parts(base, n, bits, 1 << 20).unwrap();
+                let mut missed = UBig::ZERO;
+                for (value, r) in fine.low.iter().zip(fine.first..) {
+                    let place = usize::try_from(r - weights.first).ok();
+                    let low = place.and_then(|place| weights.low.get(place).cloned()).unwrap_or_default();
+                    let (low, slack) = (low << (FINE - bits), &weights.slack << (FINE - bits));
+                    assert!(low <= value + &fine.slack && *value <= &low + slack, "{r}");
+                    missed += big::less(value, &low);
+                }
+                assert!(missed <= &weights.spare << (FINE - bits), "{base:?}, {n}, {bits} bits");
+            }
+        }
+    }
+}
