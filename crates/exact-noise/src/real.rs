@@ -111,11 +111,7 @@ impl Real {
 }
 
 #[cfg(test)]
-<<<<<<< HEAD
-#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::indexing_slicing)]
-=======
 #[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
->>>>>>> e3d817584c9408bbea1cdc8fa6ff7d002c10e4e8
 mod tests {
     use super::*;
 
