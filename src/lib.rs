@@ -39,7 +39,8 @@
 //! # Not for releasing real data
 //!
 //! Noise comes from a fast, seeded, predictable generator and floating-point arithmetic. That serves
-//! experiments. Only `release` is for real data: its noise is that of `congenial-exact-noise`, from the operating system.
+//! experiments. Only `release` is meant for real data, and is not ready yet: its noise is that of `congenial-exact-noise`,
+//! from the operating system.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -4,7 +4,7 @@
 pandas and pyarrow take them as they are; `Run.frame` is a run in one table. `exact` and `project` draw and move noise on arrays of numpy.
 `method` makes a function a method for configs.
 
-Noise here is seeded and in floating point: for experiments, not for releasing real data. For that there is the command `congenial release`.
+Noise here is seeded and in floating point: for experiments, not for releasing real data. For that the command `congenial release` is being built.
 """
 
 from __future__ import annotations
