@@ -1,10 +1,10 @@
 //! `congenial ledger`
 
 use crate::failure::{Failure, Result};
-use crate::files::{replace_at, text};
+use crate::files::replace_at;
 use crate::page::{self, Format, counted, line};
 use crate::release::ledger::{self, Head, History, Ledger, Limit, Opening, Protects};
-use crate::store::FileDigest;
+use crate::release::{Certificate, booked};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -22,6 +22,9 @@ enum What {
         /// What is protected, in words: "one trip", "one person with at most 4 visits"
         #[arg(long)]
         unit: String,
+        /// Records that one unit has at most
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        records_per_unit: u64,
         /// What all releases may pay together, in TOML: epsilon = 3, epsilon = "7/2", rho = "1/2", or epsilon = 3, delta = "1e-9"
         #[arg(long, value_name = "TOML")]
         limit: String,
@@ -40,11 +43,11 @@ enum What {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Check that no line of a ledger was changed, added or removed, and that it has the heads of certificates
+    /// Check that no line of a ledger was changed, added or removed, and that it has booked what certificates state
     Verify {
         /// A ledger
         file: PathBuf,
-        /// Certificates of releases: JSON with `ledger.head` and `ledger.lines`
+        /// Certificates of releases (certificate.json), which must state what was booked
         #[arg(long, num_args = 1.., value_name = "FILE")]
         certificate: Vec<PathBuf>,
     },
@@ -52,15 +55,17 @@ enum What {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
-        What::New { file, unit, limit, protects } => new(file, unit, limit, *protects),
+        What::New { file, unit, records_per_unit, limit, protects } => {
+            new(file, (unit, *records_per_unit), limit, *protects)
+        }
         What::Show { file, format, output } => show(file, *format, output.as_deref()),
         What::Verify { file, certificate } => verify(file, certificate),
     }
 }
 
-fn new(file: &Path, unit: &str, limit: &str, protects: Protects) -> Result<()> {
+fn new(file: &Path, (unit, records): (&str, u64), limit: &str, protects: Protects) -> Result<()> {
     let limit = Limit::parse(limit).map_err(|e| Failure::Usage(format!("--limit: {e}")))?;
-    let opening = Opening { unit: unit.to_owned(), protects, limit };
+    let opening = Opening { unit: unit.to_owned(), records, protects, limit };
     let Head { head, .. } = Ledger::create(file, &opening)?;
     super::print(&format!("{}: line 1, head {head}\n", line(&file.display().to_string())))
 }
@@ -94,59 +99,18 @@ fn verify(file: &Path, certificates: &[PathBuf]) -> Result<()> {
     let name = line(&file.display().to_string()).to_string();
     let mut said =
         format!("{name}: {} follow each other, head {head}\n", counted(lines as f64, "whole line"));
-    let mut missing = Vec::new();
+    let mut wrong = Vec::new();
     for path in certificates {
-        let stated = stated(path)?;
+        let certificate = Certificate::read(path)?;
         let place = line(&path.display().to_string()).to_string();
-        if !history.has(&stated) {
-            missing.push(absent(&place, &stated, &history));
-            continue;
+        match booked(&certificate, &history) {
+            Ok(words) => said += &format!("{place}: {words}\n"),
+            Err(why) => wrong.push(format!("{place}: {why}")),
         }
-        let hash = FileDigest::of(path)?.sha256;
-        let published = history.published();
-        let release = published.values().find(|published| published.certificate_sha256 == hash);
-        said += &match release {
-            Some(published) => {
-                format!("{place}: at line {}, published as {}\n", stated.lines, published.release)
-            }
-            None => {
-                format!("{place}: at line {}; no line says that these bytes were published\n", stated.lines)
-            }
-        };
     }
     super::print(&said)?;
-    if !missing.is_empty() {
-        return Err(Failure::Wrong(missing.join("\n")));
+    if !wrong.is_empty() {
+        return Err(Failure::Wrong(wrong.join("\n")));
     }
     short.map_or(Ok(()), Err)
-}
-
-/// What a certificate whose head is not in a ledger tells.
-fn absent(certificate: &str, stated: &Head, history: &History) -> String {
-    let (ledger, lines) = (line(&history.path.display().to_string()).to_string(), history.head().lines);
-    let why = match stated.lines > lines {
-        true => format!(
-            "{ledger} has {lines}: it was put back to an earlier state, or is the ledger of other data"
-        ),
-        false => format!(
-            "{ledger} has another hash there: it was put back and went on from an earlier state, or is the ledger of other data"
-        ),
-    };
-    format!("{certificate}: it was made at line {} with the head {}, and {why}", stated.lines, stated.head)
-}
-
-/// The head that a certificate states.
-fn stated(path: &Path) -> Result<Head> {
-    let wrong = |message: String| Failure::data(path, message);
-    let text = text(path, "cannot read the certificate")?;
-    let certificate: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| wrong(format!("it is no certificate: {e}")))?;
-    let head = certificate["ledger"]["head"].as_str();
-    let lines = certificate["ledger"]["lines"].as_u64();
-    let (Some(head), Some(lines)) = (head, lines) else {
-        return Err(wrong(
-            "it is no certificate: want `ledger.head`, a text, and `ledger.lines`, a number".into(),
-        ));
-    };
-    Ok(Head { head: head.to_owned(), lines })
 }

@@ -35,7 +35,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, no memor
 
 /// Study differentially private releases that satisfy invariants.
 ///
-/// Noise of studies is seeded and in floating point: for experiments. `congenial release`, for real counts, is a preview.
+/// Noise of studies is seeded and in floating point: for experiments. `congenial release` is for real counts.
 #[derive(Debug, Parser)]
 #[command(name = "congenial", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -79,7 +79,7 @@ enum Verb {
         after_help = "Example: congenial ledger new trips.ledger --unit \"one trip\" --limit 'epsilon = 3'"
     )]
     Ledger(ledger::Arguments),
-    /// Release real counts, a preview: plan, validate, make and check (their ledger is `congenial ledger`)
+    /// Release real counts: plan, validate, make and check (their ledger is `congenial ledger`)
     Release(release::Arguments),
     /// Compare two finished runs, cell by cell
     #[command(after_help = "Example: congenial compare results/before results/after --margin 0.02")]

@@ -1,7 +1,7 @@
 //! `congenial release`
 
 use crate::failure::{Failure, Result};
-use crate::page::{self, Page};
+use crate::page::{self, Page, line};
 use crate::release::{Config, check, make, plan, validate};
 use congenial_exact_noise::System;
 use std::path::PathBuf;
@@ -60,22 +60,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             let (files, pays) = (made.files.join(", "), &made.certificate.pays);
             super::print(&format!(
                 "{}: {files}\nIt paid {} {}: line {} of {}.\n",
-                out.display(),
+                line(&out.display().to_string()),
                 pays.measure,
                 pays.unit,
                 made.certificate.ledger.lines,
-                ledger.display()
+                line(&ledger.display().to_string())
             ))
         }
         Verb::Check { folder } => {
             let again = Again::new()?;
             let (certificate, names) = check(folder, &again.0)?;
             super::print(&format!(
-                "{}: {} files are what {} computes from noisy.parquet. Release {}: the change of a unit pays {} {} at most.\n",
-                folder.display(),
+                "{}: {} files are what congenial {} computes from noisy.parquet.\nThe certificate of release {} states that the \
+                 change of a unit pays {} {} at most. Whether a ledger has it, `congenial ledger verify` says.\n",
+                line(&folder.display().to_string()),
                 names.len(),
-                certificate.issued.program,
-                certificate.issued.release,
+                env!("CARGO_PKG_VERSION"),
+                line(&certificate.issued.release),
                 certificate.pays.measure,
                 certificate.pays.unit
             ))

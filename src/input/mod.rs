@@ -10,6 +10,7 @@ mod guess;
 mod hierarchy_table;
 mod invariant_table;
 mod known;
+mod noisy;
 mod numbers;
 mod parquet_file;
 mod rows;
@@ -25,12 +26,10 @@ pub use csv_table::{CsvTable, Wanted};
 pub use guess::{Guess, Wishes};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, System, matrix_from_reader, read_matrix};
+pub use noisy::{NOISY, NOISY_INVARIANTS, NoisyRow};
 pub use numbers::whole_counts;
 pub use parquet_file::footer;
-pub use source::{
-    Bound, DataSource, InvariantSpec, Keep, Known, NOISY, NOISY_INVARIANTS, NodeInequality, NodeName, Shape,
-    within_of,
-};
+pub use source::{Bound, DataSource, InvariantSpec, Keep, Known, NodeInequality, NodeName, Shape, within_of};
 pub use subject::Subject;
 pub use table_writer::{TableWriter, Value};
 pub use tabulate::{Tabulate, Tabulated, tabulate};

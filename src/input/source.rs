@@ -270,9 +270,3 @@ pub enum Keep {
     /// The draws of some levels of a tree, from 0 for the root; in this order, each once.
     Levels(Vec<usize>),
 }
-
-/// The columns of a noisy file that mean something; all others are keys.
-pub const NOISY: [&str; 7] = ["value", "law", "scale", "variance", "known", "method", "options"];
-
-/// The key in the footer of a noisy file of a table under which its `[[invariant]]` blocks stand.
-pub const NOISY_INVARIANTS: &str = "congenial.invariants";

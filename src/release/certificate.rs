@@ -6,6 +6,7 @@ use crate::failure::{Failure, Result};
 use crate::files;
 use crate::hash;
 use crate::invariant::Hierarchy;
+use crate::page::thousands;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,8 +60,10 @@ pub struct Issued {
     pub release: String,
     /// When its loss was booked, UTC.
     pub time: String,
-    /// One unit, in words.
+    /// One unit, in words of the ledger.
     pub unit: String,
+    /// The columns of counts that releases before it gave exactly, and it does not; `total` of the total.
+    pub known_before: Vec<String>,
     /// SHA-256 of the public list of leaves.
     pub domain: String,
     /// The program that made it, with its version.
@@ -89,8 +92,8 @@ pub struct Level {
     pub level: String,
     /// Its counts.
     pub counts: u64,
-    /// Whether they are released as they are.
-    pub known: bool,
+    /// How many of them are released as they are: they are known, or follow from those that are.
+    pub known: u64,
     /// Of its noise, `2^48 q`.
     pub mantissa: Option<u64>,
     /// lambda or sigma, in counts.
@@ -140,7 +143,7 @@ impl Certificate {
             Level {
                 level: config.level(l).to_owned(),
                 counts: tree.level_nodes(l).len() as u64,
-                known: tree.is_level_known(l),
+                known: tree.level_nodes(l).filter(|&v| tree.is_known(v)).count() as u64,
                 mantissa: base.map(|base| base.mantissa()),
                 scale: base.map(|_| statement.scale(l)),
             }
@@ -167,23 +170,21 @@ impl Certificate {
             config: config.text.clone(),
             sha256: String::new(),
         };
-        certificate.sha256 = hash::of_bytes(certificate.text().as_bytes());
+        certificate.sha256 = hash::of_bytes(certificate.text());
         certificate
     }
 
     /// Reads the certificate of a folder. Refused: what is none; one that is not what was written.
-    pub fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(FILE);
-        let text = files::text(&path, "cannot read the certificate")?;
-        let refused = |message: String| Failure::data(&path, message);
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = files::text(path, "cannot read the certificate")?;
+        let refused = |message: String| Failure::data(path, message);
         let certificate: Self =
             serde_json::from_str(&text).map_err(|e| refused(format!("it is no certificate: {e}")))?;
         if certificate.format != FORMAT {
             return Err(refused(format!("format: got `{}`, want `{FORMAT}`", certificate.format)));
         }
         let open = Self { sha256: String::new(), ..certificate.clone() };
-        let is_own =
-            certificate.sha256 == hash::of_bytes(open.text().as_bytes()) && text == certificate.text();
+        let is_own = certificate.sha256 == hash::of_bytes(open.text()) && text == certificate.text();
         match is_own {
             true => Ok(certificate),
             false => {
@@ -197,8 +198,18 @@ impl Certificate {
         serde_json::to_string_pretty(self).expect("names and numbers alone") + "\n"
     }
 
-    /// Names of what is released as it is.
-    pub fn known(&self) -> impl Iterator<Item = &Level> {
-        self.levels.iter().filter(|level| level.known)
+    /// What is released as it is, in words: of each level its name, with the number of such counts where it has others; empty without any.
+    pub fn known(&self) -> String {
+        let words = |level: &Level| match level.known {
+            0 => None,
+            all if all == level.counts => Some(level.level.clone()),
+            some => Some(format!(
+                "{} of the {} of {}, which follow from those",
+                thousands(some as f64),
+                thousands(level.counts as f64),
+                level.level
+            )),
+        };
+        self.levels.iter().filter_map(words).collect::<Vec<_>>().join(", ")
     }
 }

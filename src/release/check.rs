@@ -3,23 +3,34 @@
 use super::certificate::{self, Certificate};
 use super::config::Config;
 use super::make::{self, PAGE, RECORD};
+use super::noisy;
 use super::public;
 use super::statement::Statement;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::hash;
-use crate::infer::{Noisy, Structure};
+use crate::infer::{Nodes, Noisy, Structure};
+use crate::page::line;
+use crate::store::FileDigest;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
 /// Computes every file of a release again that is a function of its noisy file and its certificate, in the empty folder `again`, and
 /// compares them byte for byte; returns the certificate and the names of the files.
 ///
-/// Refused: a certificate that is not what was written; a file that is missing, damaged or too much; one that is computed to be another,
-/// with the first byte that differs.
+/// Refused: a certificate that is not what was written; a file that is missing, damaged or too much; noisy counts of another law, scale or
+/// method than the config's, or with other known counts; a file that is computed to be another, with the first byte that differs.
+///
+/// Whether the noise was drawn at all, and whether the ledger has it, no file can tell.
 pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> {
-    let certificate = Certificate::read(folder)?;
-    let mut names: Vec<String> = certificate.files.keys().cloned().collect();
+    let certificate = Certificate::read(&folder.join(certificate::FILE))?;
+    let config = Config::of(&folder.join(certificate::FILE), certificate.config.clone())?;
+    let public: Vec<&str> = public::names(&config).collect();
+    let mut names: Vec<String> = [public::NOISY].iter().chain(&public).map(|&name| name.to_owned()).collect();
+    if !certificate.files.keys().eq(&names.iter().cloned().collect::<BTreeSet<_>>()) {
+        let message = format!("`files`: want {}, which are those of its config", names.join(", "));
+        return Err(Failure::data(&folder.join(certificate::FILE), message));
+    }
     names.extend([certificate::FILE, PAGE, RECORD].map(str::to_owned));
     for entry in files::listed(folder)? {
         let name = entry.file_name();
@@ -28,7 +39,7 @@ pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> 
         }
     }
     for (name, stated) in &certificate.files {
-        let (path, got) = (folder.join(name), hash::of_file(&folder.join(name))?);
+        let (path, got) = (folder.join(name), FileDigest::of(&folder.join(name))?.sha256);
         if got != *stated {
             return Err(Failure::data(
                 &path,
@@ -37,35 +48,57 @@ pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> 
         }
     }
     let noisy = folder.join(public::NOISY);
-    let config = Config::of(&folder.join(certificate::FILE), certificate.config.clone())?;
     let read = Noisy::read(&noisy, &config.data.levels, None)?;
     let Structure::Tree(nodes) = &read.structure else {
         return Err(Failure::data(&noisy, "want the noisy counts of a tree"));
     };
     let statement = Statement::new(&config.privacy, &nodes.tree)?;
+    let wanted = noisy::blank(&config, nodes.clone(), &statement)?;
+    if let Some(why) = differs(&config, &read, &wanted) {
+        return Err(Failure::data(&noisy, format!("{why}, and the config in the certificate has another")));
+    }
     let issued = (certificate.issued.clone(), certificate.ledger.clone());
     make::certified(&config, (&nodes.tree, &statement), issued, (certificate.files.clone(), again))?;
     let compared =
         |name: &str| same(&folder.join(name), &again.join(name)).map_err(|e| told(e, &certificate));
     [certificate::FILE, PAGE, RECORD].into_iter().try_for_each(compared)?;
-    let public = public::write(&config, &noisy, again)?;
-    let stated: Vec<&str> =
-        certificate.files.keys().map(String::as_str).filter(|name| *name != public::NOISY).collect();
-    if let Some(name) = public.iter().find(|name| !stated.contains(name)) {
-        return Err(Failure::data(&folder.join(name), "the release should have this file, and has none"));
-    }
-    stated.into_iter().try_for_each(compared)?;
+    public::write(&config, &noisy, again)?;
+    public.into_iter().try_for_each(compared)?;
     Ok((certificate, names))
+}
+
+/// What noisy counts say of themselves that the config of their release does not say, `wanted`.
+fn differs(config: &Config, given: &Noisy, wanted: &Noisy) -> Option<String> {
+    if given.law != wanted.law || given.assumed {
+        return Some(format!("its law is {}", given.law.name()));
+    }
+    if given.method != wanted.method || !given.integers {
+        return Some(format!("its method is {}", given.method.name()));
+    }
+    let scales = given.scales.iter().zip(&wanted.scales);
+    let level = scales.into_iter().position(|(given, wanted)| given.to_bits() != wanted.to_bits());
+    if let Some(level) = level {
+        return Some(format!("the scale of {} is {}", config.level(level), given.scales[level]));
+    }
+    let Structure::Tree(Nodes { tree, .. }) = &given.structure else { return None };
+    let known = (0..tree.nodes()).map(|v| tree.level(v) < config.data.known).collect();
+    let marked = tree.clone().with_known(known).ok()?;
+    let node = (0..tree.nodes()).find(|&v| marked.is_known(v) != tree.is_known(v))?;
+    let what = if tree.is_known(node) { "known" } else { "not known" };
+    Some(format!("a count of {} is {what}", config.level(tree.level(node))))
 }
 
 /// What differs, with the version that made it where that is another.
 fn told(failure: Failure, certificate: &Certificate) -> Failure {
-    let own = format!("congenial {}", env!("CARGO_PKG_VERSION"));
+    let own = make::program();
     let (made, commit) = (&certificate.issued.program, &certificate.issued.commit);
     match failure {
         Failure::Data { path, message } if *made != own || commit != env!("CONGENIAL_GIT_COMMIT") => {
-            let message =
-                format!("{message}; it was made by {made}, commit {commit}: want that version to check it");
+            let message = format!(
+                "{message}; it was made by {}, commit {}: want that version to check it",
+                line(made),
+                line(commit)
+            );
             Failure::Data { path, message }
         }
         other => other,

@@ -1,6 +1,6 @@
 //! The config of a release: read, and checked as far as it can be without data.
 
-use super::ledger::Protects;
+use super::ledger::{self, Protects, RECORDS};
 use crate::catalogue::{Family, LawKind};
 use crate::config::Checker;
 use crate::failure::Result;
@@ -170,8 +170,8 @@ struct WirePublish {
     intervals: Option<Spanned<String>>,
 }
 
-/// A number of any size, exactly: a whole one, or one in quotes.
-struct Exact(Ratio);
+/// A number, exactly: a whole one, or one in quotes.
+struct Exact(ledger::Exact);
 
 impl<'de> Deserialize<'de> for Exact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
@@ -182,20 +182,18 @@ impl<'de> Deserialize<'de> for Exact {
 struct Exactly;
 
 impl Visitor<'_> for Exactly {
-    type Value = Ratio;
+    type Value = ledger::Exact;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a whole number, or one in quotes such as \"1/2\" or \"0.5\"")
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> std::result::Result<Ratio, E> {
+    fn visit_i64<E: Error>(self, value: i64) -> std::result::Result<ledger::Exact, E> {
         self.visit_str(&value.to_string())
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> std::result::Result<Ratio, E> {
-        text.parse().map_err(|_| {
-            E::custom(format_args!("got `{text}`, want a number >= 0 such as \"1/2\" or \"0.5\""))
-        })
+    fn visit_str<E: Error>(self, text: &str) -> std::result::Result<ledger::Exact, E> {
+        ledger::Exact::parse(text).map_err(E::custom)
     }
 }
 
@@ -303,10 +301,11 @@ fn privacy(checker: &Checker, wire: WirePrivacy, data: &Data) -> Result<Privacy>
     let records = match &wire.records_per_unit {
         None => 1,
         Some(given) => {
-            let text = given.get_ref().0.to_string();
-            let whole = text.strip_suffix("/1").and_then(|text| text.parse::<u64>().ok());
-            whole.filter(|n| (1..=1_000_000).contains(n)).ok_or_else(|| {
-                let label = "want a whole number from 1 to 1,000,000: records that one unit has at most";
+            let text = given.get_ref().0.text();
+            let whole = text.parse::<u64>().ok().filter(|n| (1..=RECORDS).contains(n));
+            whole.ok_or_else(|| {
+                let label =
+                    format!("want a whole number from 1 to {RECORDS}: records that one unit has at most");
                 checker.error(format!("privacy.records-per-unit: got {text}"), given.span(), label)
             })?
         }
@@ -331,15 +330,17 @@ fn privacy(checker: &Checker, wire: WirePrivacy, data: &Data) -> Result<Privacy>
         return Err(checker.error(format!("privacy.{key}: missing"), wire.law.span(), label));
     };
     let zero = exact(0, 1);
-    if loss.get_ref().0 == zero {
-        return Err(checker.error(format!("privacy.{key}: got 0"), loss.span(), "want a number > 0"));
+    if loss.get_ref().0.value() == &zero {
+        let message = format!("privacy.{key}: got {}", loss.get_ref().0.text());
+        return Err(checker.error(message, loss.span(), "want a number > 0"));
     }
     let measured = data.levels.len() + 1 - data.known;
     let split = match wire.split {
         None => vec![exact(1, measured as u64); measured],
         Some(given) => {
             let span = given.span();
-            let shares: Vec<Ratio> = given.into_inner().into_iter().map(|Exact(share)| share).collect();
+            let shares: Vec<Ratio> =
+                given.into_inner().into_iter().map(|Exact(share)| share.value().clone()).collect();
             let sum = shares.iter().fold(zero.clone(), |sum, share| sum.plus(share));
             if shares.len() != measured || sum != exact(1, 1) || shares.contains(&zero) {
                 let label = format!(
@@ -353,7 +354,7 @@ fn privacy(checker: &Checker, wire: WirePrivacy, data: &Data) -> Result<Privacy>
         }
     };
     let conditioned = one_of(checker, "privacy.noise", &wire.noise, NOISE)?;
-    Ok(Privacy { protects, records, law, loss: loss.into_inner().0, split, conditioned })
+    Ok(Privacy { protects, records, law, loss: loss.into_inner().0.value().clone(), split, conditioned })
 }
 
 fn publish(checker: &Checker, wire: WirePublish, privacy: &Privacy) -> Result<Publish> {

@@ -5,12 +5,12 @@ use super::domain::Domain;
 use crate::failure::{Failure, Result};
 use crate::input::{CsvTable, Wanted, whole_counts};
 
-/// Counts beyond this are refused.
-const MOST: i64 = 1 << 53;
+/// Totals beyond this are refused: with noise they stay within 2^53.
+const MOST: i64 = 1 << 52;
 
 /// Reads the counts of all nodes. A leaf without a row counts 0.
 ///
-/// Refused, with file and row: a missing column; keys that are not in the domain, or twice; what is no count; a total beyond 2^53.
+/// Refused, with file and row: a missing column; keys that are not in the domain, or twice; what is no count; a total beyond 2^52.
 pub(super) fn read(data: &Data, domain: &Domain) -> Result<Vec<i64>> {
     let path = &data.table;
     let columns = data.levels.iter().map(String::as_str);
@@ -41,7 +41,7 @@ pub(super) fn read(data: &Data, domain: &Domain) -> Result<Vec<i64>> {
         total = total.saturating_add(count);
     }
     if total > MOST {
-        return Err(Failure::data(path, format!("the counts sum to {total}, the limit is 2^53")));
+        return Err(Failure::data(path, format!("the counts sum to {total}, the limit is 2^52")));
     }
     domain.tree.sum_up(&mut counts);
     Ok(counts)

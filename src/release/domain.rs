@@ -2,9 +2,9 @@
 
 use super::config::Config;
 use crate::failure::{Failure, Result};
-use crate::hash;
 use crate::input::{CsvTable, Wanted};
 use crate::invariant::Hierarchy;
+use crate::store::FileDigest;
 use hashbrown::HashMap;
 
 /// The tree of a release.
@@ -28,7 +28,7 @@ impl Domain {
     pub fn read(config: &Config) -> Result<Self> {
         let data = &config.data;
         let path = &data.domain;
-        let sha256 = hash::of_file(path)?;
+        let sha256 = FileDigest::of(path)?.sha256;
         let table = CsvTable::read_wanted(path, &Wanted::of(data.levels.iter().map(String::as_str), ""))?;
         let places = data.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
         if table.is_empty() {

@@ -3,15 +3,17 @@
 use super::certificate::{self, Certificate, Head, Issued};
 use super::config::Config;
 use super::domain::Domain;
-use super::ledger::{Known, Ledger, Pays, Spend, Spent, new_id, possible};
+use super::foreseen::Foreseen;
+use super::ledger::{History, Known, Ledger, Pays, Spend, Spent, new_id, possible};
 use super::statement::Statement;
-use super::{counts, noise, noisy, page, public, registry};
+use super::{counts, noisy, page, public, registry};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::hash;
 use crate::invariant::Hierarchy;
-use congenial_exact_noise::{Bits, Ratio};
-use std::collections::BTreeMap;
+use crate::store::FileDigest;
+use congenial_exact_noise::Bits;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,66 +36,85 @@ pub struct Made {
 /// Makes a release into the folder `out`, and books it in a ledger. `source`: the randomness, [`congenial_exact_noise::System`] but in
 /// tests.
 ///
-/// Refused before anything is booked: what a config, its list of leaves or a ledger are refused for; a folder that is there; a table of
-/// data that is not there or that others may write; noise that does not fit.
+/// Refused before anything is booked: what a config, its list of leaves or a ledger are refused for; noise, tables and intervals that do
+/// not fit; a folder that is there or cannot be made; a table of data that is not there or that others may write.
 ///
 /// From then on the loss is paid, whatever happens: data that do not fit the list, a full disk, a failing source. What is said of data
 /// that were refused does not depend on what they are; [`validate`] says it to the operator.
 pub fn make(config: &Config, ledger: &Path, out: &Path, source: &mut dyn Bits) -> Result<Made> {
-    let domain = Domain::read(config)?;
-    let statement = Statement::new(&config.privacy, &domain.tree)?;
-    let partial = begun(out)?;
+    let Foreseen { domain, statement, mut noise, .. } = Foreseen::new(config)?;
     guarded(&config.data.table)?;
-    if config.privacy.conditioned {
-        noise::tree_noise(&statement, &domain.tree)?;
-    }
+    let partial = Partial::create(out)?;
     let mut ledger = Ledger::open(ledger)?;
     let spend = spend(config, &domain, &statement, &ledger)?;
+    let known_before = known_before(config, ledger.history());
     let booked = ledger.spend(&spend)?;
-    let opened = ledger.history().opened().clone();
-    let time = ledger.history().lines().last().map(|line| line.time.clone()).unwrap_or_default();
-    let noise = noise::draw(&config.privacy, &statement, &domain.tree, source)?;
-    let released = released(config, &domain, &noise)?;
-    drop(noise);
-    fs::create_dir(&partial).map_err(|e| Failure::write(&partial, e))?;
-    let place = partial.join(public::NOISY);
-    files::replace_file(&partial, public::NOISY, |file| {
-        let levels = &config.data.levels;
-        noisy::write(file, &place, (levels, &domain), (&config.privacy, &statement), &released)
-    })?;
+    let opened = ledger.history().opened();
     let issued = Issued {
         release: spend.spent.release.clone(),
-        time,
-        unit: opened.unit,
+        time: ledger.history().lines().last().map(|line| line.time.clone()).unwrap_or_default(),
+        unit: opened.unit.clone(),
+        known_before,
         domain: domain.sha256.clone(),
-        program: format!("congenial {}", env!("CARGO_PKG_VERSION")),
+        program: program(),
         commit: env!("CONGENIAL_GIT_COMMIT").to_owned(),
     };
-    let booked = Head { data_set: opened.id, lines: booked.lines, head: booked.head };
-    let mut hashes = BTreeMap::from([(public::NOISY.to_owned(), hash::of_file(&place)?)]);
-    for name in public::write(config, &place, &partial)? {
-        hashes.insert(name.to_owned(), hash::of_file(&partial.join(name))?);
-    }
-    let certificate = certified(config, (&domain.tree, &statement), (issued, booked), (hashes, &partial))?;
-    files::sync_folder(&partial).map_err(|e| Failure::write(&partial, e))?;
-    fs::rename(&partial, out).map_err(|e| Failure::write(out, e))?;
-    files::sync_folder(
-        out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-    )
-    .map_err(|e| Failure::write(out, e))?;
-    ledger.publish(&spend.spent.release, &hash::of_bytes(certificate.text().as_bytes()))?;
+    let head = Head { data_set: opened.id.clone(), lines: booked.lines, head: booked.head };
+    let noise = noise.draw(&domain.tree, source)?;
+    let released = released(config, &domain, &noise)?;
+    drop(noise);
+    let place = &partial.0;
+    let certificate = written(config, (&domain, &statement), &released, place)
+        .and_then(|files| certified(config, (&domain.tree, &statement), (issued, head), (files, place)))
+        .map_err(unfinished)?;
+    partial.publish(out)?;
+    ledger.publish(&spend.spent.release, &hash::of_bytes(certificate.text()))?;
     let names = certificate.files.keys().map(String::as_str).chain([certificate::FILE, PAGE, RECORD]);
     let files = names.map(str::to_owned).collect();
     Ok(Made { certificate, files })
 }
 
-/// Looks at the data as [`make`] would, for the operator alone: draws nothing, pays nothing, publishes nothing. Refused, with the row: what
-/// does not fit the list of leaves.
+/// Looks at a release and its data as [`make`] would, for the operator alone: draws nothing, pays nothing, publishes nothing. Refused, with
+/// the row: what does not fit the list of leaves.
 pub fn validate(config: &Config) -> Result<Vec<i64>> {
-    let domain = Domain::read(config)?;
-    Statement::new(&config.privacy, &domain.tree)?;
+    let Foreseen { domain, .. } = Foreseen::new(config)?;
     guarded(&config.data.table)?;
     counts::read(&config.data, &domain)
+}
+
+/// The program that this is, as certificates name it.
+pub(super) fn program() -> String {
+    format!("congenial {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Writes the noisy file and what is a public function of it; their hashes.
+fn written(
+    config: &Config,
+    (domain, statement): (&Domain, &Statement),
+    released: &[i64],
+    folder: &Path,
+) -> Result<BTreeMap<String, String>> {
+    let noisy = folder.join(public::NOISY);
+    files::replace_file(folder, public::NOISY, |file| {
+        let levels = &config.data.levels;
+        noisy::write(file, &noisy, (levels, domain), (&config.privacy, statement), released)
+    })?;
+    public::write(config, &noisy, folder)?;
+    let hashed = |name: &str| Ok((name.to_owned(), FileDigest::of(&folder.join(name))?.sha256));
+    std::iter::once(public::NOISY).chain(public::names(config)).map(hashed).collect()
+}
+
+/// What is said of a release that failed after the data were opened: what the disk said, and nothing that was computed.
+fn unfinished(failure: Failure) -> Failure {
+    let paid = "The loss is paid, and nothing is published";
+    match failure {
+        Failure::Io { path, message } => Failure::Io { path, message: format!("{message}. {paid}") },
+        Failure::Write { path, message } => Failure::Write { path, message: format!("{message}. {paid}") },
+        _ => Failure::Wrong(format!(
+            "the noisy counts could not be made into what is published: a bug of congenial. {paid}. Nothing more is said here, \
+             since it could tell of the data"
+        )),
+    }
 }
 
 /// Writes the certificate of a release with its page and its record into a folder. `files`: the other files, with their hashes.
@@ -118,18 +139,29 @@ fn spend(config: &Config, domain: &Domain, statement: &Statement, ledger: &Ledge
     let columns: Vec<&str> = config.data.levels.iter().map(String::as_str).collect();
     let leaves = domain.tree.leaves().iter().map(|&leaf| domain.keys(leaf as usize));
     possible(&columns, leaves, history.known(), &known, privacy.protects)?;
-    let unit: Ratio = statement.unit();
-    let pays = if statement.is_rho { Pays::concentrated(&unit)? } else { Pays::pure(&unit)? };
+    let unit = statement.unit();
     let spent = Spent {
         release: new_id()?,
         product: config.product.name.clone(),
-        config_sha256: hash::of_bytes(config.text.as_bytes()),
+        config_sha256: hash::of_bytes(&config.text),
+        domain_sha256: domain.sha256.clone(),
         law: privacy.law.name().to_owned(),
-        pays,
-        records: privacy.records,
+        pays: if statement.is_rho { Pays::concentrated(&unit)? } else { Pays::pure(&unit)? },
         known,
     };
-    Ok(Spend { unit: history.opened().unit.clone(), protects: privacy.protects, spent })
+    Ok(Spend { protects: privacy.protects, records: privacy.records, spent })
+}
+
+/// The columns of counts that releases before this one gave exactly, and this one does not.
+fn known_before(config: &Config, history: &History) -> Vec<String> {
+    let own = &config.data.levels[..config.data.known.saturating_sub(1)];
+    let is_more = |known: &&Known| config.data.known == 0 || known.keys().any(|column| !own.contains(column));
+    let name = |known: &Known| match known.is_empty() {
+        true => config.data.root.clone(),
+        false => known.keys().cloned().collect::<Vec<_>>().join(", "),
+    };
+    let names: BTreeSet<String> = history.known().filter(is_more).map(name).collect();
+    names.into_iter().collect()
 }
 
 /// The counts that are released as they are: those of the last known level, which the levels above add up.
@@ -161,24 +193,45 @@ fn released(config: &Config, domain: &Domain, noise: &[i64]) -> Result<Vec<i64>>
     }
 }
 
-/// Where a release is made until it is whole. Refused: a folder that is there, or is being made.
-fn begun(out: &Path) -> Result<PathBuf> {
-    let name = out
-        .file_name()
-        .ok_or_else(|| Failure::Usage(format!("--out: got `{}`, want a new folder", out.display())))?;
-    let mut name = name.to_owned();
-    name.push(PARTIAL);
-    let partial = out.with_file_name(name);
-    for taken in [out, &partial] {
-        if files::is_taken(taken) {
-            return Err(Failure::io(
-                taken,
-                "cannot make a release",
-                "it is there already, want a new folder",
-            ));
+/// The folder in which a release is made until it is whole. Dropped before, it goes.
+struct Partial(PathBuf);
+
+impl Partial {
+    /// Refused: a name that is taken, also by a release that is being made; a folder that cannot be made.
+    fn create(out: &Path) -> Result<Self> {
+        let name = out
+            .file_name()
+            .ok_or_else(|| Failure::Usage(format!("--out: got `{}`, want a new folder", out.display())))?;
+        let mut name = name.to_owned();
+        name.push(PARTIAL);
+        let partial = out.with_file_name(name);
+        let taken = |path: &Path, why: &str| Failure::io(path, "cannot make a release", why);
+        if files::is_taken(out) {
+            return Err(taken(out, "it is there already, want a new folder"));
         }
+        if files::is_taken(&partial) {
+            let why = "it is there: another release is being made, or one was stopped. Remove it if none is";
+            return Err(taken(&partial, why));
+        }
+        fs::create_dir(&partial).map_err(|e| Failure::create(&partial, e))?;
+        Ok(Self(partial))
     }
-    Ok(partial)
+
+    /// Gives the folder its name, once all is on the disk.
+    fn publish(self, out: &Path) -> Result<()> {
+        files::sync_folder(&self.0)
+            .and_then(|()| fs::rename(&self.0, out))
+            .map_err(|e| unfinished(Failure::write(out, e)))?;
+        std::mem::forget(self);
+        let parent = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+        files::sync_folder(parent.unwrap_or(Path::new("."))).map_err(|e| Failure::write(out, e))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Refuses data that are no file, or that others than their owner may write. Does not open them.

@@ -5,7 +5,8 @@
 //! chosen on the way can. A release goes through these steps, each of which takes from those before alone:
 //!
 //! 1. The config is read (`config`), and the public list of leaves, which is the tree (`domain`).
-//! 2. What it pays is stated as a rational number (`statement`).
+//! 2. What it pays is stated as a rational number (`statement`), and everything is done that does not depend on counts (`foreseen`), so
+//!    that what can be refused is refused here.
 //! 3. The ledger is locked, the limit checked, and the loss booked on the disk ([`ledger`]).
 //! 4. The noise is drawn (`noise`), by `congenial-exact-noise`.
 //! 5. The data are opened, and checked against the list (`counts`); `y = x + z`.
@@ -16,11 +17,13 @@
 //! What stops after step 3 stays paid. `make` does all of it, `plan` steps 1 and 2, `validate` what step 5 would refuse, `check` step 6
 //! again.
 
+mod booked;
 mod certificate;
 mod check;
 mod config;
 mod counts;
 mod domain;
+mod foreseen;
 pub mod ledger;
 mod make;
 mod noise;
@@ -31,6 +34,7 @@ mod public;
 mod registry;
 mod statement;
 
+pub use booked::booked;
 pub use certificate::{Certificate, Head, Issued, Level, Pays};
 pub use check::check;
 pub use config::{Config, Data, Privacy, Product, Publish, Table};

@@ -6,7 +6,8 @@ use super::statement::Statement;
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::{Failure, Result};
 use crate::infer::{self, Nodes, Noisy, Structure};
-use crate::table::{Field, Kind, Value, Writer, unwritten};
+use crate::input::NoisyRow;
+use crate::table::{Writer, unwritten};
 use std::fs::File;
 use std::path::Path;
 
@@ -19,40 +20,30 @@ pub(super) fn write(
     released: &[i64],
 ) -> Result<()> {
     let failed = |e| unwritten(path, e);
-    let keys = levels.iter().map(|level| Field::new(level, Kind::Text));
-    let kinds = [Kind::I64, Kind::Text, Kind::F64, Kind::Bool, Kind::Text, Kind::Text];
-    let names = ["value", "law", "scale", "known", "method", "options"];
-    let own = names.iter().zip(kinds).map(|(name, kind)| Field::new(name, kind));
-    let mut writer = Writer::new(file, keys.chain(own).collect(), &[]).map_err(failed)?;
-    let method = method(privacy.law, privacy.conditioned)?.name();
+    let fields = NoisyRow::fields(levels.iter().map(String::as_str), true);
+    let mut writer = Writer::new(file, fields, &[]).map_err(failed)?;
+    let (law, method) = (privacy.law.name(), method(privacy.law, privacy.conditioned)?.name());
     for (v, value) in released.iter().enumerate() {
-        let columns = writer.row().map_err(failed)?;
-        let (of_keys, own) = columns.split_at_mut(levels.len());
-        of_keys.iter_mut().zip(domain.keys(v)).for_each(|(column, key)| column.put_text(key.as_bytes()));
-        value.put(&mut own[0]);
-        own[1].put_text(privacy.law.name().as_bytes());
-        statement.scale(domain.tree.level(v)).put(&mut own[2]);
-        domain.tree.is_known(v).put(&mut own[3]);
-        own[4].put_text(method.as_bytes());
-        own[5].put_text(b"");
+        let (scale, known) = (statement.scale(domain.tree.level(v)), domain.tree.is_known(v));
+        let row = NoisyRow { law, scale, known, method, options: "" };
+        row.put(&domain.keys(v), *value, writer.row().map_err(failed)?);
     }
     writer.finish().map(drop).map_err(failed)
 }
 
 /// A noisy file before anything was drawn: its values are 0. Errors: a law that has none.
-pub(super) fn blank(config: &Config, domain: &Domain, statement: &Statement) -> Result<Noisy> {
-    let (tree, privacy) = (&domain.tree, &config.privacy);
-    let names = (0..tree.nodes()).map(|v| domain.name(v).to_owned()).collect();
+pub(super) fn blank(config: &Config, nodes: Nodes, statement: &Statement) -> Result<Noisy> {
+    let privacy = &config.privacy;
     Ok(Noisy {
         path: config.data.domain.clone(),
         columns: config.data.levels.clone(),
-        structure: Structure::Tree(Nodes { tree: tree.clone(), names }),
-        values: vec![0.0; tree.nodes()],
+        values: vec![0.0; nodes.tree.nodes()],
         integers: true,
         law: privacy.law,
         assumed: false,
-        scales: (0..tree.levels()).map(|level| statement.scale(level)).collect(),
+        scales: (0..nodes.tree.levels()).map(|level| statement.scale(level)).collect(),
         method: method(privacy.law, privacy.conditioned)?,
+        structure: Structure::Tree(nodes),
     })
 }
 

@@ -36,12 +36,20 @@ fn protected(certificate: &Certificate) -> Page {
     rows.extend(
         ["1 record", "2 records", "10 records"].iter().zip(&pays.records).map(|(what, loss)| row(what, loss)),
     );
+    let before = match &certificate.issued.known_before[..] {
+        [] => String::new(),
+        names => format!(
+            "Releases before this one gave counts by {} exactly. So a change is protected if it leaves those as they are, too.",
+            line(&names.join("; "))
+        ),
+    };
     Page::main("What is protected")
         .text(format!(
             "The change: {change}. The figures below say how much it can shift what is published, as {measure}, rounded up. They \
              hold against everybody who has these files alone, whatever else they know."
         ))
         .table(Table::new(1, ["change of", "pays at most"], rows))
+        .text(before)
         .text(
             "Not protected: what many units have in common; the confidential table from whoever runs the program or can read the \
              machine's memory; other releases from the same data, which the ledger adds up.",
@@ -49,13 +57,14 @@ fn protected(certificate: &Certificate) -> Page {
 }
 
 fn exact(certificate: &Certificate) -> Page {
-    let known: Vec<String> = certificate.known().map(|level| line(&level.level).into_owned()).collect();
-    let words = match known.is_empty() {
-        true => "Nothing: every count has noise.".to_owned(),
-        false => format!(
-            "The counts of {}. They are released as they are, and nothing protects them.",
-            known.join(", ")
-        ),
+    let words = match &*certificate.known() {
+        "" => "Nothing: every count has noise.".to_owned(),
+        known => {
+            format!(
+                "The counts of {}. They are released as they are, and nothing protects them.",
+                line(known)
+            )
+        }
     };
     Page::main("What is disclosed exactly").text(words)
 }
@@ -101,7 +110,7 @@ fn files(certificate: &Certificate) -> Page {
              them byte for byte. It was made by {}{commit}, and that version checks it.",
             issued.program
         ))
-        .table(Table::new(1, ["file", "SHA-256"], rows))
+        .table(Table::new(2, ["file", "SHA-256"], rows))
         .text(format!(
             "Release {}, booked {} in the ledger of the data set {}: line {}, whose hash is {}.",
             issued.release, issued.time, certificate.ledger.data_set, certificate.ledger.lines, certificate.ledger.head

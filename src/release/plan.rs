@@ -2,22 +2,13 @@
 
 use super::certificate::PLACES;
 use super::config::{Config, change};
-use super::domain::Domain;
-use super::noisy;
-use super::statement::Statement;
+use super::foreseen::Foreseen;
 use crate::failure::Result;
-use crate::infer::Repeated;
 use crate::page::{Page, Table, line, thousands};
-
-/// Counts of a tree whose intervals are planned.
-const MOST: usize = 100_000;
-/// Of draws of errors, where no law is computed.
-const SEED: u64 = 1;
 
 /// The page of a plan. Errors: the config, the list of leaves.
 pub fn plan(config: &Config) -> Result<Page> {
-    let domain = Domain::read(config)?;
-    let statement = Statement::new(&config.privacy, &domain.tree)?;
+    let Foreseen { domain, statement, halves, .. } = Foreseen::new(config)?;
     let (tree, privacy) = (&domain.tree, &config.privacy);
     let measure = if statement.is_rho { "rho" } else { "epsilon" };
     let each = if privacy.records == 1 {
@@ -36,7 +27,6 @@ pub fn plan(config: &Config) -> Result<Page> {
             if privacy.conditioned { "given that all sums hold" } else { "free" }
         ))
         .text("No data were opened, nothing was drawn, nothing was booked.");
-    let halves = halves(config, &domain, &statement)?;
     let level = |l: usize| {
         let name = [line(config.level(l)).into_owned(), thousands(tree.level_nodes(l).len() as f64)];
         let noise = match statement.law(l) {
@@ -62,14 +52,4 @@ pub fn plan(config: &Config) -> Result<Page> {
         [1u64, 2, 10].map(|n| vec![thousands(n as f64), statement.of_records(n).rounded_up(PLACES)]).to_vec();
     let pays = Table::new(1, ["records changed", measure], records);
     Ok(head.and(Page::main("Noise").table(table)).and(Page::main("What a change pays at most").table(pays)))
-}
-
-/// Half of the interval of every count, as `infer` will have it before it meets what is known; none of large trees, or where no interval is
-/// wanted.
-fn halves(config: &Config, domain: &Domain, statement: &Statement) -> Result<Option<Vec<f64>>> {
-    let Some(level) = config.publish.intervals.filter(|_| domain.tree.nodes() <= MOST) else {
-        return Ok(None);
-    };
-    let noisy = noisy::blank(config, domain, statement)?;
-    Ok(Some(Repeated::new(noisy, &[], (level, SEED))?.halves().collect()))
 }

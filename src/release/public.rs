@@ -9,6 +9,7 @@ use crate::infer::{self, Inferred, Noisy, Structure, Wish};
 use crate::invariant::Hierarchy;
 use crate::page::field;
 use crate::rng::{Role, TaskKey, stream};
+use crate::store::FileDigest;
 use std::path::Path;
 
 /// The noisy file, the table and the intervals in a folder.
@@ -22,11 +23,16 @@ const CELL: u64 = 0x7265_6c65_6173_6564;
 /// What stands beside a value outside its interval.
 const OUTSIDE: &str = "outside its interval";
 
-/// Writes the table and the intervals of the noisy file `noisy` into `folder`, as far as a config wants them, and returns their names.
+/// The files beside the noisy one that a config wants.
+pub(super) fn names(config: &Config) -> impl Iterator<Item = &'static str> {
+    let table = (config.publish.table != Table::None).then_some(TABLE);
+    table.into_iter().chain(config.publish.intervals.map(|_| INTERVALS))
+}
+
+/// Writes the table and the intervals of the noisy file `noisy` into `folder`, as far as a config wants them ([`names`]).
 /// What is random in them (draws of errors, ties) has the file's hash for its seed. Errors: the disk.
-pub(super) fn write(config: &Config, noisy: &Path, folder: &Path) -> Result<Vec<&'static str>> {
-    let seed = hash::word(&hash::of_file(noisy)?);
-    let mut names = Vec::new();
+pub(super) fn write(config: &Config, noisy: &Path, folder: &Path) -> Result<()> {
+    let seed = hash::word(&FileDigest::of(noisy)?.sha256);
     let inferred = config.publish.intervals.map(|level| {
         let wish = Wish { levels: config.data.levels.clone(), level, seed, ..Wish::of(noisy.to_owned()) };
         infer::infer(&wish)
@@ -38,19 +44,17 @@ pub(super) fn write(config: &Config, noisy: &Path, folder: &Path) -> Result<Vec<
         files::replace_file(folder, TABLE, |file| {
             files::write_csv(file, &folder.join(TABLE), rows(&read, &values, inferred.as_ref()))
         })?;
-        names.push(TABLE);
     }
     if let Some(inferred) = &inferred {
         files::replace_file(folder, INTERVALS, |file| {
             infer::parquet(inferred, file, &folder.join(INTERVALS))
         })?;
-        names.push(INTERVALS);
     }
-    Ok(names)
+    Ok(())
 }
 
 /// The noisy counts of all nodes made to add up. Known counts stay. Errors: the variances.
-fn projected(noisy: &Noisy, table: Table, seed: u64) -> Result<Vec<f64>> {
+pub(super) fn projected(noisy: &Noisy, table: Table, seed: u64) -> Result<Vec<f64>> {
     let refused = |e: crate::Error| Failure::data(&noisy.path, e.to_string());
     let Structure::Tree(nodes) = &noisy.structure else {
         return Err(Failure::data(&noisy.path, "no tree"));
@@ -130,5 +134,6 @@ fn rows(noisy: &Noisy, values: &[f64], inferred: Option<&Inferred>) -> impl Iter
 fn whole(low: f64, high: f64) -> [f64; 2] {
     // No rounding may leave out a whole number.
     let (least, most) = (libm::ceil(low - 1e-9), libm::floor(high + 1e-9));
-    if least <= most { [least, most] } else { [low, high] }
+    // Sums with 0 have no -0.
+    if least <= most { [least + 0.0, most + 0.0] } else { [low + 0.0, high + 0.0] }
 }

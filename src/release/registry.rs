@@ -26,10 +26,9 @@ pub(super) fn record(certificate: &Certificate, product: &Product) -> String {
         ("publication_date", text(issued.time.get(..10).unwrap_or_default())),
     ];
     let is_rho = certificate.pays.measure == "rho";
-    let known: Vec<&str> = certificate.known().map(|level| level.level.as_str()).collect();
-    let unprotected = match known.is_empty() {
-        true => "None.".to_owned(),
-        false => format!("The counts of {}, released as they are.", known.join(", ")),
+    let unprotected = match &*certificate.known() {
+        "" => "None.".to_owned(),
+        known => format!("The counts of {known}, released as they are."),
     };
     let leaves = certificate.levels.last().map_or(0, |level| level.counts);
     let flavor = vec![
@@ -86,9 +85,20 @@ pub(super) fn record(certificate: &Certificate, product: &Product) -> String {
     out
 }
 
-/// Adds keys with what stands behind them. Texts are quoted as in JSON, which is YAML, too.
+/// A text in quotes, as in JSON, which is YAML, too; what YAML does not take as it is stands as its number.
+fn quoted(text: &str) -> String {
+    let text = serde_json::to_string(text).expect("a text");
+    let escaped = |c: char| match c {
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+            format!("\\u{:04x}", u32::from(c))
+        }
+        c => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+/// Adds keys with what stands behind them.
 fn write(nodes: &[(&'static str, Node)], indent: &str, out: &mut String) {
-    let quoted = |text: &String| serde_json::to_string(text).expect("a text");
     for (key, node) in nodes {
         match node {
             Node::Text(text) => *out += &format!("{indent}{key}: {}\n", quoted(text)),

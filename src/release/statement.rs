@@ -7,6 +7,9 @@ use crate::failure::{Failure, Result};
 use crate::invariant::Hierarchy;
 use congenial_exact_noise::{Base, Law, Ratio};
 
+/// What the scales of all counts may add up to.
+const WIDE: f64 = (1u64 << 46) as f64;
+
 /// What a release pays, and the noise that it pays for.
 #[derive(Debug, Clone)]
 pub struct Statement {
@@ -26,7 +29,8 @@ impl Statement {
     /// choice. With k records a change pays k times as much epsilon, and k² times as much rho. Each level gets its share of the loss by
     /// `split`, on the assumption that the change is made on all levels that are not known: what it pays may be less.
     ///
-    /// Refused: a loss so small that there is no such noise; a tree on which no such change is possible.
+    /// Refused: a loss so small that there is no such noise, or that noise on so many counts could leave 2^53 (`λ n > 2^46` in all, so
+    /// that all of it together stays within 2^52 but for a chance below `2 n e^-64`); a tree on which no such change is possible.
     pub fn new(privacy: &Privacy, tree: &Hierarchy) -> Result<Self> {
         let is_rho = privacy.law.family() == Family::DiscreteGaussian;
         let both = if privacy.protects == Protects::Moved { 2 } else { 1 };
@@ -38,8 +42,10 @@ impl Statement {
         };
         let refused = |e| Failure::Usage(format!("privacy: {e}"));
         let mut bases = vec![None; known];
-        for share in &privacy.split {
-            bases.push(Some(base(share).map_err(refused)?));
+        for (share, level) in privacy.split.iter().zip(known..) {
+            // Where each count follows from known ones, there is no noise.
+            let base = base(share).map_err(refused)?;
+            bases.push(Some(base).filter(|_| !tree.is_level_known(level)));
         }
         // A node that is the only child of a known one is known, too.
         let choice = |level: &usize| tree.level_nodes(level - 1).any(|v| tree.children(v).len() > 1);
@@ -54,7 +60,16 @@ impl Statement {
         };
         let changed =
             (0..tree.levels()).map(|level| if level < first.max(known) { 0 } else { both }).collect();
-        Ok(Self { bases, is_rho, changed, records: privacy.records })
+        let statement = Self { bases, is_rho, changed, records: privacy.records };
+        let wide: f64 =
+            (0..tree.levels()).map(|l| statement.scale(l) * tree.level_nodes(l).len() as f64).sum();
+        if wide > WIDE {
+            let message = format!(
+                "privacy: the noise of all counts would add up to some {wide:.1e}, want at most {WIDE:.1e}: a larger loss, or fewer leaves"
+            );
+            return Err(Failure::Usage(message));
+        }
+        Ok(statement)
     }
 
     /// The law of the noise of a level's counts; `None` of a known level.

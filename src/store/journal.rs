@@ -6,7 +6,7 @@
 use super::{SCHEMA_VERSION, ShardRecord};
 use crate::failure::{Failure, Result};
 use crate::files::{self, create, replace, replace_with};
-use crate::hash::hex;
+use crate::hash;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -422,7 +422,7 @@ fn word(record: &[u8], i: usize) -> u64 {
 
 /// The hash of an identity, by the text of its file.
 pub fn hash_of(identity: &str) -> String {
-    hex(Sha256::digest(identity.as_bytes()))
+    hash::of_bytes(identity)
 }
 
 /// Reads the next record: its key, and whether it holds an error. `None` at the end, or where it is not whole.

@@ -4,7 +4,7 @@ use super::{Process, SCHEMA_VERSION};
 use crate::config::Preface;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::hash::hex;
+use crate::hash::{self, hex};
 use crate::table::TableDigest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -332,7 +332,7 @@ impl Manifest {
 
 /// SHA-256 of a manifest's text without its own hash.
 fn hash_without(text: &str, hash: &str) -> String {
-    hex(Sha256::digest(text.replacen(&format!("\"{hash}\""), "\"\"", 1)))
+    hash::of_bytes(text.replacen(&format!("\"{hash}\""), "\"\"", 1))
 }
 
 /// A manifest's text, in which the hash is empty, with its hash.

@@ -35,7 +35,8 @@ fn replaced(text: &str, (from, to): (&str, &str), by: &str) -> String {
 fn printed(place: &Place, line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let text = place.prints(&words[1..]);
-    let Some((head, rest)) = text.split_once("\n\n").filter(|(head, _)| head.contains(" by congenial "))
+    let Some((head, rest)) =
+        text.split_once("\n\n").filter(|(head, _)| head.contains(" by congenial ") && head.contains(" ("))
     else {
         return text;
     };

@@ -60,11 +60,18 @@ fn place() -> Place {
     let place = Place::new(&[("release.toml", CONFIG), ("places.csv", DOMAIN), ("trips.csv", DATA)]);
     place.keep("trips.csv");
     let limit = Limit::parse("epsilon = 3").unwrap();
-    let opening = Opening { unit: "one trip".into(), protects: Protects::Moved, limit };
+    let opening = Opening { unit: "one trip".into(), records: 1, protects: Protects::Moved, limit };
     Ledger::create(&place.path("trips.ledger"), &opening).unwrap();
     let limit = Limit::parse("rho = 9").unwrap();
     Ledger::create(&place.path("rho.ledger"), &Opening { limit, ..opening }).unwrap();
     place
+}
+
+/// A ledger of units of two records, of those that are added.
+fn two(place: &Place) {
+    let limit = Limit::parse("epsilon = 3").unwrap();
+    let opening = Opening { unit: "one rider".into(), records: 2, protects: Protects::Added, limit };
+    Ledger::create(&place.path("two.ledger"), &opening).unwrap();
 }
 
 const MAKE: [&str; 7] = ["release", "make", "release.toml", "--ledger", "trips.ledger", "--out", "out"];
@@ -117,7 +124,7 @@ fn a_release_is_planned_made_and_checked() {
     // It is booked, and published; another pays again.
     let history = || History::read(&place.path("trips.ledger")).unwrap();
     assert_eq!((history().spent().count(), history().published().len()), (1, 1));
-    let certificate = Certificate::read(&place.path("out")).unwrap();
+    let certificate = Certificate::read(&place.path("out/certificate.json")).unwrap();
     let head = congenial::release::ledger::Head {
         head: certificate.ledger.head.clone(),
         lines: certificate.ledger.lines,
@@ -419,6 +426,196 @@ fn conditioned_releases_add_up() {
         );
         checked(&place, &out).unwrap();
     }
+}
+
+/// All releases of a ledger have its records of a unit, and where units are moved its list of leaves.
+#[test]
+fn a_ledger_is_of_one_unit_and_one_list() {
+    let place = place();
+    two(&place);
+    made(&place, "out", 1);
+    let mut make = MAKE;
+    make[6] = "out2";
+    place.write("places.csv", &(DOMAIN.to_owned() + "z,z3\n"));
+    place.refuses(&make, &["trips.ledger", "counts by another list of leaves", "the same records"]);
+    place.write("places.csv", DOMAIN);
+    place.write("release.toml", &CONFIG.replace("records-per-unit = 1", "records-per-unit = 2"));
+    place.refuses(&make, &["`one trip`, at most 1 record, and the release says 2: want the same"]);
+    assert!(!place.path("out2.partial").exists());
+    // A unit that is added may be in one list and not in another.
+    let text = CONFIG
+        .replace("records-per-unit = 1", "records-per-unit = 2")
+        .replace("\"moved\"", "\"added\"")
+        .replace("known = [\"town\"]\n", "")
+        .replace("split = [\"1/4\", \"3/4\"]\n", "");
+    place.write("release.toml", &text);
+    (make[4], make[6]) = ("two.ledger", "added");
+    place.prints(&make);
+    place.write("places.csv", &(DOMAIN.to_owned() + "z,z3\n"));
+    make[6] = "added2";
+    place.prints(&make);
+    make[6] = "none/added3";
+    let history = || History::read(&place.path("two.ledger")).unwrap().lines().len();
+    place.refuses(&make, &["none/added3.partial: cannot create"]);
+    assert_eq!(history(), 5);
+}
+
+/// Whatever could be known before the data is refused before anything is booked; what was begun is gone.
+#[test]
+fn what_can_be_known_beforehand_is_not_paid() {
+    let place = place();
+    let lines = || History::read(&place.path("trips.ledger")).unwrap().lines().len();
+    let refused = |text: &str, wanted: &[&str]| {
+        place.write("release.toml", text);
+        place.refuses(&["release", "plan", "release.toml"], wanted);
+        place.refuses(&["release", "validate", "release.toml"], wanted);
+        place.refuses(&MAKE, wanted);
+        assert!(lines() == 1 && !place.path("out.partial").exists(), "{text}");
+    };
+    let wide = CONFIG.replace("epsilon = \"1/2\"", "epsilon = \"1/20000000000000\"");
+    refused(&wide, &["the noise of all counts would add up to some"]);
+    let conditioned = CONFIG
+        .replace("noise = \"free\"", "noise = \"conditioned\"")
+        .replace("\"bluedown\"", "\"none\"")
+        .replace("epsilon = \"1/2\"", "epsilon = \"1/100000\"");
+    refused(&conditioned, &["privacy.noise: got `conditioned`"]);
+    // Intervals of so much that draws would have to hold it.
+    let held = CONFIG
+        .replace("intervals = \"9/10\"", "intervals = \"0.99999999\"")
+        .replace("epsilon = \"1/2\"", "epsilon = \"1/1000000\"");
+    refused(&held, &["draws"]);
+    std::fs::create_dir(place.path("out.partial")).unwrap();
+    place.write("release.toml", CONFIG);
+    place.refuses(&MAKE, &["out.partial: cannot make a release: it is there"]);
+    assert!(lines() == 1 && place.path("out.partial").exists());
+}
+
+/// Data with the largest counts are released; larger ones are refused like any others, and neither says a number.
+#[test]
+fn the_largest_counts() {
+    let place = place();
+    for table in ["topdown", "bluedown", "l2"] {
+        place.write("release.toml", &CONFIG.replace("\"bluedown\"", &format!("\"{table}\"")));
+        place.write("trips.csv", &format!("place,part,trips\nx1,x,{}\ny1,y,{}\n", 1u64 << 51, 1u64 << 51));
+        made(&place, table, 5);
+        checked(&place, table).unwrap();
+    }
+    place.write("trips.csv", &format!("place,part,trips\nx1,x,{}\n", (1u64 << 52) + 1));
+    let output = place.command(&MAKE).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("The loss is paid"), "{said}");
+    assert!(!place.path("out.partial").exists());
+}
+
+/// The certificate names what is exact: known counts, those that follow from them, and those that earlier releases gave.
+#[test]
+fn what_is_exact_is_named() {
+    let place = place();
+    place.write("places.csv", "part,place\nx,x1\nx,x2\ny,y1\nz,z1\n");
+    place.write("trips.csv", "part,place,trips\nx,x1,4\ny,y1,7\n");
+    made(&place, "town", 1);
+    let parts = CONFIG
+        .replace("known = [\"town\"]", "known = [\"town\", \"part\"]")
+        .replace("split = [\"1/4\", \"3/4\"]\n", "");
+    place.write("release.toml", &parts);
+    made(&place, "parts", 2);
+    place.write("release.toml", CONFIG);
+    made(&place, "again", 3);
+    let certificate = |out: &str| checked(&place, out).unwrap();
+    assert_eq!(certificate("town").known(), "town");
+    assert_eq!(certificate("parts").known(), "town, part, 2 of the 4 of place, which follow from those");
+    assert_eq!(noisy(&place, "parts")[6..], [7.0, 0.0]);
+    let before = |out: &str| certificate(out).issued.known_before;
+    assert!(before("town").is_empty() && before("parts").is_empty());
+    assert_eq!(before("again"), ["part"]);
+    let page = std::fs::read_to_string(place.path("again/certificate.html")).unwrap();
+    assert!(page.contains("Releases before this one gave counts by part exactly"), "{page}");
+    // A level of which everything follows has no noise.
+    let place = self::place();
+    place.write("places.csv", "part,place\nx,x1\nx,x2\n");
+    place.write("trips.csv", "part,place,trips\nx,x1,4\n");
+    made(&place, "out", 1);
+    let certificate = checked(&place, "out").unwrap();
+    assert_eq!(certificate.known(), "town, part");
+    assert_eq!((certificate.levels[1].mantissa, certificate.levels[1].known), (None, 1));
+}
+
+/// A certificate that states less than was booked, or noisy counts of another law than it says, are told by the ledger, or by the check.
+#[test]
+fn another_loss_around_the_same_noise_is_told() {
+    let place = place();
+    made(&place, "out", 1);
+    let folder = place.path("out");
+    let verify = ["ledger", "verify", "trips.ledger", "--certificate", "out/certificate.json"];
+    let release = Certificate::read(&folder.join("certificate.json")).unwrap().issued.release;
+    let said = place.prints(&verify);
+    assert!(said.ends_with(&format!("out/certificate.json: at line 2, published as {release}\n")), "{said}");
+    // The same noisy file with a certificate of half the loss, sealed as any other.
+    let forged = |from: &str, to: &str| {
+        let path = folder.join("certificate.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{from}");
+        let text = text.replace(from, to);
+        let mut certificate: Certificate = serde_json::from_str(&text).unwrap();
+        certificate.sha256.clear();
+        place.write("open.json", &certificate.text());
+        certificate.sha256 = congenial::store::FileDigest::of(&place.path("open.json")).unwrap().sha256;
+        std::fs::write(&path, certificate.text()).unwrap();
+    };
+    let fails = |wanted: &str| {
+        let output = place.command(&verify).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
+        assert!(output.status.code() == Some(1) && said.contains(wanted), "{said}");
+    };
+    let text = std::fs::read_to_string(folder.join("certificate.json")).unwrap();
+    let whole = || std::fs::write(folder.join("certificate.json"), &text).unwrap();
+    forged("epsilon = \\\"1/2\\\"", "epsilon = \\\"1/4\\\"");
+    assert!(
+        checked(&place, "out").unwrap_err().contains("the scale of part is"),
+        "{:?}",
+        checked(&place, "out")
+    );
+    fails("line 2 has booked the config");
+    whole();
+    forged(
+        "noise = \\\"free\\\"\\n[publish]\\ntable = \\\"bluedown\\\"",
+        "noise = \\\"conditioned\\\"\\n[publish]\\ntable = \\\"none\\\"",
+    );
+    assert!(checked(&place, "out").unwrap_err().contains("`files`: want"));
+    whole();
+    forged("\"unit\": \"0.500000000\"", "\"unit\": \"0.400000000\"");
+    assert!(checked(&place, "out").unwrap_err().contains("certificate.json: byte"));
+    fails("line 2 has booked the loss `epsilon 0.500000000`, and it states `epsilon 0.400000000`");
+    whole();
+    forged("\"noisy.parquet\":", "\"../trips.csv\":");
+    assert!(
+        checked(&place, "out")
+            .unwrap_err()
+            .contains("`files`: want noisy.parquet, table.csv, intervals.parquet")
+    );
+    whole();
+    forged(&release, &"0".repeat(32));
+    fails("line 2 has booked the release");
+    whole();
+    place.prints(&verify);
+    // A ledger that was put back, and one that went on from there.
+    let ledger = std::fs::read_to_string(place.path("trips.ledger")).unwrap();
+    std::fs::write(place.path("trips.ledger"), ledger.split_inclusive('\n').take(1).collect::<String>())
+        .unwrap();
+    fails("trips.ledger has 1: it was put back to an earlier state");
+    made(&place, "second", 2);
+    fails("trips.ledger has another hash there");
+    // A release that was stopped before the ledger could say that it was published.
+    std::fs::write(place.path("trips.ledger"), ledger.split_inclusive('\n').take(2).collect::<String>())
+        .unwrap();
+    assert!(place.prints(&verify).ends_with("at line 2; no line says that it was published\n"));
+    std::fs::write(place.path("trips.ledger"), "x").unwrap();
+    place.write("c.json", "{\"ledger\": {\"head\": \"ab\"}}");
+    std::fs::write(place.path("trips.ledger"), &ledger).unwrap();
+    place.refuses(
+        &["ledger", "verify", "trips.ledger", "--certificate", "c.json"],
+        &["c.json: it is no certificate"],
+    );
 }
 
 /// What was refused to the operator names the row.

@@ -2,9 +2,8 @@
 
 use super::accounting::Pays;
 use super::limit::Limit;
-use crate::hash::hex;
+use crate::hash;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Version of the layout.
@@ -69,6 +68,8 @@ pub struct Opened {
     pub id: String,
     /// What is protected, in words: "one trip".
     pub unit: String,
+    /// Records that a unit has at most.
+    pub records: u64,
     /// The change of the data against which it is protected.
     pub protects: Protects,
     /// What all releases may pay together.
@@ -87,12 +88,12 @@ pub struct Spent {
     pub product: String,
     /// SHA-256 of its config, 64 hexadecimal digits.
     pub config_sha256: String,
+    /// SHA-256 of its public list of leaves, 64 hexadecimal digits.
+    pub domain_sha256: String,
     /// The law of the noise.
     pub law: String,
     /// What it pays for a change of one unit, all its records and all counts together.
     pub pays: Pays,
-    /// Records that a unit may have; they are in `pays` already.
-    pub records: u64,
     /// The counts that it gives as they are.
     pub known: Vec<Known>,
 }
@@ -119,7 +120,7 @@ impl Line {
     pub(super) fn sealed(&self) -> (String, String) {
         let text = serde_json::to_string(self).expect("a line has only plain fields");
         let body = text.strip_suffix('}').expect("it is an object");
-        let hash = hex(Sha256::digest(body));
+        let hash = hash::of_bytes(body);
         (format!("{body}{SEAL}{hash}{END}\n"), hash)
     }
 
@@ -131,7 +132,7 @@ impl Line {
         let rest = text.strip_suffix(END).ok_or(cut)?;
         let (rest, stated) = rest.split_at_checked(rest.len().saturating_sub(DIGITS)).ok_or(cut)?;
         let body = rest.strip_suffix(SEAL).ok_or(cut)?;
-        let hash = hex(Sha256::digest(body));
+        let hash = hash::of_bytes(body);
         if stated != hash {
             return Err(format!("it was changed: its hash should be {hash}, and it says {stated}"));
         }

@@ -6,6 +6,7 @@ use super::history::{Head, History};
 use super::limit::Limit;
 use crate::failure::{Failure, Result};
 use crate::files::{self, NewFile};
+use crate::page::counted;
 use crate::store::now;
 use congenial_exact_noise::{Bits, System};
 use std::fs::{File, TryLockError};
@@ -17,6 +18,8 @@ use std::path::Path;
 pub struct Opening {
     /// What is protected, in words: "one trip".
     pub unit: String,
+    /// Records that a unit has at most.
+    pub records: u64,
     /// The change of the data against which it is protected.
     pub protects: Protects,
     /// What all releases may pay together.
@@ -26,10 +29,10 @@ pub struct Opening {
 /// What a release asks for.
 #[derive(Debug, Clone)]
 pub struct Spend {
-    /// Its unit, which must be that of the ledger.
-    pub unit: String,
     /// The change that it is charged for, which must be that of the ledger.
     pub protects: Protects,
+    /// The records that a unit is said to have at most, which must be those of the ledger.
+    pub records: u64,
     /// What is written.
     pub spent: Spent,
 }
@@ -73,6 +76,8 @@ impl Drop for Locked {
 
 /// Digits of a random name.
 const NAME: usize = 32;
+/// Records of a unit, at most.
+pub const RECORDS: u64 = 1_000_000;
 /// Bytes of a ledger, at most: those that are read in one piece.
 const MOST: u64 = 64 << 20;
 
@@ -85,17 +90,25 @@ pub fn new_id() -> Result<String> {
 
 impl Ledger {
     /// Writes a new ledger, which its owner alone may read and write; returns after it is on the disk. Refused: a name that is taken; an
-    /// empty unit.
+    /// empty unit; units without a record, or with more than a million.
     pub fn create(path: &Path, opening: &Opening) -> Result<Head> {
         if opening.unit.trim().is_empty() {
             return Err(Failure::Usage(
                 "the unit: got nothing, want what is protected, such as \"one person\"".into(),
             ));
         }
+        if !(1..=RECORDS).contains(&opening.records) {
+            let message = format!(
+                "records of a unit: got {}, want a whole number from 1 to {RECORDS}, the most that one unit has",
+                opening.records
+            );
+            return Err(Failure::Usage(message));
+        }
         let opened = Opened {
             format: FORMAT,
             id: new_id()?,
             unit: opening.unit.clone(),
+            records: opening.records,
             protects: opening.protects,
             limit: opening.limit.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -160,16 +173,9 @@ impl Ledger {
 
     /// Refuses a release that [`Ledger::spend`] would refuse; writes nothing.
     pub fn check(&self, spend: &Spend) -> Result<()> {
-        let Spend { unit, protects, spent } = spend;
+        let Spend { protects, records, spent } = spend;
         let (opened, path) = (&self.history.opened, &self.history.path);
         let refused = |message: String| Failure::data(path, message);
-        if *unit != opened.unit {
-            let message = format!(
-                "it protects `{}`, and the release `{unit}`: want the same unit, or another ledger of other data",
-                opened.unit
-            );
-            return Err(refused(message));
-        }
         if *protects != opened.protects {
             let message = format!(
                 "it protects a unit that is {}, and the release one that is {}: want the same change",
@@ -178,15 +184,33 @@ impl Ledger {
             );
             return Err(refused(message));
         }
-        for (what, text, digits) in
-            [("release", &spent.release, NAME), ("config_sha256", &spent.config_sha256, DIGITS)]
-        {
+        if *records != opened.records {
+            let message = format!(
+                "it protects `{}`, at most {}, and the release says {records}: want the same",
+                opened.unit,
+                counted(opened.records as f64, "record")
+            );
+            return Err(refused(message));
+        }
+        // A unit that moves stays in the lists of both, or it would be added to one.
+        let other = |other: &&Spent| other.domain_sha256 != spent.domain_sha256;
+        let other = self.history.spent().map(|(_, spent)| spent).find(other);
+        if let (Protects::Moved, Some(other)) = (protects, other) {
+            let message = format!(
+                "its release {} counts by another list of leaves (SHA-256 {}). Where units are moved, all releases have to count the \
+                 same records: want that list, or a ledger that protects units that are added",
+                other.release, other.domain_sha256
+            );
+            return Err(refused(message));
+        }
+        for (what, text, digits) in [
+            ("release", &spent.release, NAME),
+            ("config_sha256", &spent.config_sha256, DIGITS),
+            ("domain_sha256", &spent.domain_sha256, DIGITS),
+        ] {
             if !is_hex(text, digits) {
                 return Err(refused(format!("{what}: got `{text}`, want {digits} hexadecimal digits")));
             }
-        }
-        if spent.records == 0 {
-            return Err(refused("records: got 0, want at least 1 record of a unit".into()));
         }
         if self.history.spent().any(|(_, other)| other.release == spent.release) {
             return Err(refused(format!("the release {} has paid before", spent.release)));
@@ -195,8 +219,9 @@ impl Ledger {
     }
 
     /// Writes what a release pays, and returns after it is on the disk: from here on it is paid. Refused, and nothing is written: another
-    /// unit or change; a release that would exceed the limit, with what is left; discrete Gaussian noise under a limit of pure losses; a
-    /// release that has paid before. Errors: the disk; then the ledger takes no more until it is opened again.
+    /// change or number of records; another list of leaves where units are moved; a release that would exceed the limit, with what is
+    /// left; discrete Gaussian noise under a limit of pure losses; a release that has paid before. Errors: the disk; then the ledger takes
+    /// no more until it is opened again.
     pub fn spend(&mut self, spend: &Spend) -> Result<Head> {
         self.check(spend)?;
         self.add(Entry::Spent(spend.spent.clone()))

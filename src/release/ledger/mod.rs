@@ -29,7 +29,7 @@ mod possible;
 pub use accounting::{Account, Left, Pays};
 pub use entry::{Entry, FORMAT, Known, Line, Opened, Protects, Published, Spent};
 pub use exact::Exact;
-pub use file::{Ledger, Opening, Spend, new_id};
+pub use file::{Ledger, Opening, RECORDS, Spend, new_id};
 pub use history::{Head, History};
 pub use limit::Limit;
 pub use page::page;

@@ -16,7 +16,8 @@ pub fn page(history: &History) -> Page {
     let (unit, limit) = (line(&opened.unit), &opened.limit);
     let first = &history.lines()[0];
     let about = format!(
-        "Protects {unit} that is {}. All releases together may pay {limit}. Opened {} by congenial {}, for the data set {}.",
+        "Protects {unit}, {} at most, that is {}. All releases together may pay {limit}. Opened {} by congenial {}, for the data set {}.",
+        counted(opened.records as f64, "record"),
         opened.protects.word(),
         line(&first.time),
         line(&opened.version),
@@ -31,7 +32,6 @@ pub fn page(history: &History) -> Page {
             line(&spent.law).to_string(),
             spent.pays.loss().map_or_else(|| "none".to_owned(), shown),
             shown(spent.pays.rho()),
-            spent.records.to_string(),
             known_words(&spent.known),
             if published.contains_key(spent.release.as_str()) { "yes".into() } else { "no, and paid".into() },
         ]
@@ -40,19 +40,10 @@ pub fn page(history: &History) -> Page {
     let page = match rows.is_empty() {
         true => page.text("No release has paid yet."),
         false => {
-            let header = [
-                "release",
-                "paid at",
-                "law",
-                "loss",
-                "rho",
-                "records\nof a unit",
-                "known counts",
-                "published",
-            ];
+            let header = ["release", "paid at", "law", "loss", "rho", "known counts", "published"];
             page.table(Table::new(1, header, rows)).text(
                 "Loss and rho are of the change of one unit, rounded up. A release that was not published stays paid: it failed or was \
-                 stopped after it had paid.",
+                 stopped after it had paid. Stopped in its last moment, it may be published all the same: its folder tells.",
             )
         }
     };

@@ -5,12 +5,11 @@ use super::kind::Kind;
 use crate::engine::{Drawn, Look, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Plan, resolved};
-use crate::hash::{self, hex};
+use crate::hash;
 use crate::page::counted;
 use crate::store::{About, DataSet, RunFolder};
 use crate::study::kind::{Listing, Planned, Tables};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -81,7 +80,7 @@ impl<K: Kind> Planned for Several<K> {
         };
         About {
             config_hash: format!("{:016x}", hash::word(&joined(|about| &about.config_hash))),
-            data_digest: hex(Sha256::digest(joined(|about| &about.data_digest))),
+            data_digest: hash::of_bytes(joined(|about| &about.data_digest)),
             lattice: None,
             levels: Vec::new(),
             data: format!("{} data sets: {}", names.len(), names.join(", ")),

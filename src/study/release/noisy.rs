@@ -2,10 +2,11 @@
 
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, invariant_blocks};
-use crate::input::{InvariantSpec, InvariantTable, KeptNodes, NOISY, NOISY_INVARIANTS, Shape, Subject};
+use crate::input::{
+    InvariantSpec, InvariantTable, KeptNodes, NOISY, NOISY_INVARIANTS, NoisyRow, Shape, Subject,
+};
 use crate::page::data_column;
 use crate::store::{RowsFile, RunFolder};
-use crate::table::{Field, Kind, Value, Values};
 use std::collections::HashMap;
 
 /// The name of the file in the folder of a cell.
@@ -135,32 +136,22 @@ impl<'a> Rows<'a> {
     /// `told`: what the footer says.
     fn begin(folder: &'a RunFolder, cell: &'a Cell, keys: &[&str], told: &[(&str, String)]) -> Result<Self> {
         let integers = cell.at.method.releases_integers(cell.at.law);
-        let keys = keys.iter().map(|name| Field::new(&data_column(name, &NOISY), Kind::Text));
-        let value = if integers { Kind::I64 } else { Kind::F64 };
-        let kinds = [value, Kind::Text, Kind::F64, Kind::Bool, Kind::Text, Kind::Text];
-        let names = ["value", "law", "scale", "known", "method", "options"];
-        let own = names.iter().zip(kinds).map(|(name, kind)| Field::new(name, kind));
-        let path = format!("cells/{}/{FILE}", cell.key_text());
-        let file = folder.rows(&path, keys.chain(own).collect(), told)?;
+        let keys: Vec<String> = keys.iter().map(|name| data_column(name, &NOISY)).collect();
+        let fields = NoisyRow::fields(keys.iter().map(String::as_str), integers);
+        let file = folder.rows(&format!("cells/{}/{FILE}", cell.key_text()), fields, told)?;
         Ok(Self { file, cell, integers, options: cell.at.method.all_options() })
     }
 
     /// Adds a row; keys that are missing are blank.
     fn push(&mut self, keys: &[&str], (count, error): (i64, f64), (scale, known): (f64, bool)) -> Result<()> {
-        let columns: &mut [Values] = self.file.row()?;
-        let (of_keys, own) = columns.split_at_mut(columns.len() - 6);
-        for (place, column) in of_keys.iter_mut().enumerate() {
-            column.put_text(keys.get(place).copied().unwrap_or_default().as_bytes());
-        }
+        let at = &self.cell.at;
+        let (law, method, options) = (at.law.name(), at.method.name(), &*self.options);
+        let row = NoisyRow { law, scale, known, method, options };
+        let columns = self.file.row()?;
         match self.integers {
-            true => (count + error as i64).put(&mut own[0]),
-            false => (count as f64 + error).put(&mut own[0]),
+            true => row.put(keys, count + error as i64, columns),
+            false => row.put(keys, count as f64 + error, columns),
         }
-        own[1].put_text(self.cell.at.law.name().as_bytes());
-        scale.put(&mut own[2]);
-        known.put(&mut own[3]);
-        own[4].put_text(self.cell.at.method.name().as_bytes());
-        own[5].put_text(self.options.as_bytes());
         Ok(())
     }
 }
