@@ -48,8 +48,16 @@ fn main() {
     println!("cargo::rustc-env=CONGENIAL_RUSTC={}", rustc.unwrap_or_default());
     println!("cargo::rustc-env=CONGENIAL_TARGET={}", std::env::var("TARGET").unwrap_or_default());
     // What the command is not made of is left out: the Python package, frames of polars.
-    let made_of =
-        ["src", "crates/core", "crates/oracle", "crates/worlds", "Cargo.toml", "Cargo.lock", "build.rs"];
+    let made_of = [
+        "src",
+        "crates/core",
+        "crates/exact-noise",
+        "crates/oracle",
+        "crates/worlds",
+        "Cargo.toml",
+        "Cargo.lock",
+        "build.rs",
+    ];
     for path in [".git/HEAD", ".git/index"].into_iter().chain(made_of) {
         // A path that is not there would count as changed at every build.
         if std::path::Path::new(path).exists() {

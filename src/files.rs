@@ -44,6 +44,33 @@ pub(crate) fn writable_mode(about: &fs::Metadata) -> Option<u32> {
     }
 }
 
+/// Whether this process may read a file, without opening it. Errors: it may not.
+pub(crate) fn readable(path: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        Ok(rustix::fs::access(path, rustix::fs::Access::READ_OK)?)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        Ok(())
+    }
+}
+
+/// Whether two paths have led to one file; elsewhere than on Unix nobody knows.
+pub(crate) fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (one, other);
+        false
+    }
+}
+
 /// Opens a file to read it and to add to its end. Refused: as [`open`].
 pub(crate) fn open_to_append(path: &Path) -> Result<File> {
     drop(open_named(path, "cannot open")?);

@@ -97,8 +97,10 @@ fn verify(file: &Path, certificates: &[PathBuf]) -> Result<()> {
     let (history, short) = History::read_whole(file)?;
     let Head { head, lines } = history.head();
     let name = line(&file.display().to_string()).to_string();
-    let mut said =
-        format!("{name}: {} follow each other, head {head}\n", counted(lines as f64, "whole line"));
+    let mut said = format!(
+        "{name}: {}, each with the hash of the one before, head {head}\n",
+        counted(lines as f64, "whole line")
+    );
     let mut wrong = Vec::new();
     for path in certificates {
         let certificate = Certificate::read(path)?;

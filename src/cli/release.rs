@@ -71,14 +71,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             let again = Again::new()?;
             let (certificate, names) = check(folder, &again.0)?;
             super::print(&format!(
-                "{}: {} files are what congenial {} computes from noisy.parquet.\nThe certificate of release {} states that the \
-                 change of a unit pays {} {} at most. Whether a ledger has it, `congenial ledger verify` says.\n",
+                "{}: {} files are what congenial {} computes from noisy.parquet.\nIts certificate states that the change of a unit pays \
+                 {} {} at most.\nRelease {}: whether its ledger has booked that, `congenial ledger verify` says.\n",
                 line(&folder.display().to_string()),
                 names.len(),
                 env!("CARGO_PKG_VERSION"),
-                line(&certificate.issued.release),
                 certificate.pays.measure,
-                certificate.pays.unit
+                certificate.pays.unit,
+                line(&certificate.issued.release)
             ))
         }
     }

@@ -1,8 +1,9 @@
 //! Whether a ledger has a certificate.
 
 use super::certificate::{Certificate, PLACES};
-use super::config::change;
+use super::config::{Config, change};
 use super::ledger::{Entry, Head, History, Spent};
+use super::make::known_before;
 use crate::hash;
 use crate::page::line;
 
@@ -20,7 +21,9 @@ pub fn booked(certificate: &Certificate, history: &History) -> Result<String, St
     let Some(Entry::Spent(spent)) = entry else {
         return Err(format!("it was made at line {at}, which books no release"));
     };
-    if let Some((what, booked, stated)) = differs(certificate, spent, history) {
+    let config = Config::of(&history.path, certificate.config.clone())
+        .map_err(|e| format!("its config is none: {}", line(&e.to_string())))?;
+    if let Some((what, booked, stated)) = differs((certificate, &config), (at, spent), history) {
         let [booked, stated] = [booked, stated].map(|text| line(&text).into_owned());
         return Err(format!("line {at} has booked the {what} `{booked}`, and it states `{stated}`"));
     }
@@ -39,8 +42,8 @@ pub fn booked(certificate: &Certificate, history: &History) -> Result<String, St
 
 /// What a certificate states otherwise than it was booked: its name, as it was booked, as it is stated.
 fn differs(
-    certificate: &Certificate,
-    spent: &Spent,
+    (certificate, config): (&Certificate, &Config),
+    (at, spent): (u64, &Spent),
     history: &History,
 ) -> Option<(&'static str, String, String)> {
     let (opened, issued, pays) = (history.opened(), &certificate.issued, &certificate.pays);
@@ -49,8 +52,12 @@ fn differs(
         None => format!("rho {}", spent.pays.rho().rounded_up(PLACES)),
     };
     let of = |text: &String| text.clone();
+    let time = history.lines().iter().find(|line| line.line == at).map(|line| of(&line.time));
+    let before = history.spent().filter(|(line, _)| line.line < at).flat_map(|(_, spent)| &spent.known);
     let parts = [
         ("data set", of(&opened.id), of(&certificate.ledger.data_set)),
+        ("time", time.unwrap_or_default(), of(&issued.time)),
+        ("known counts before", known_before(config, before).join("; "), issued.known_before.join("; ")),
         ("release", of(&spent.release), of(&issued.release)),
         ("unit", of(&opened.unit), of(&issued.unit)),
         ("records of a unit", opened.records.to_string(), certificate.records_per_unit.to_string()),

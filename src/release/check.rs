@@ -8,7 +8,7 @@ use super::public;
 use super::statement::Statement;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::infer::{Nodes, Noisy, Structure};
+use crate::infer::{Noisy, Structure};
 use crate::page::line;
 use crate::store::FileDigest;
 use std::collections::BTreeSet;
@@ -18,8 +18,9 @@ use std::path::Path;
 /// Computes every file of a release again that is a function of its noisy file and its certificate, in the empty folder `again`, and
 /// compares them byte for byte; returns the certificate and the names of the files.
 ///
-/// Refused: a certificate that is not what was written; a file that is missing, damaged or too much; noisy counts of another law, scale or
-/// method than the config's, or with other known counts; a file that is computed to be another, with the first byte that differs.
+/// Refused: a certificate that is not what was written; a file that is missing, damaged or too much; a noisy file with anything but counts
+/// that its config's law, scales, method and known levels do not give; a file that is computed to be another, with the first byte that
+/// differs.
 ///
 /// Whether the noise was drawn at all, and whether the ledger has it, no file can tell.
 pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> {
@@ -52,40 +53,23 @@ pub fn check(folder: &Path, again: &Path) -> Result<(Certificate, Vec<String>)> 
     let Structure::Tree(nodes) = &read.structure else {
         return Err(Failure::data(&noisy, "want the noisy counts of a tree"));
     };
-    let statement = Statement::new(&config.privacy, &nodes.tree)?;
-    let wanted = noisy::blank(&config, nodes.clone(), &statement)?;
-    if let Some(why) = differs(&config, &read, &wanted) {
-        return Err(Failure::data(&noisy, format!("{why}, and the config in the certificate has another")));
-    }
-    let issued = (certificate.issued.clone(), certificate.ledger.clone());
-    make::certified(&config, (&nodes.tree, &statement), issued, (certificate.files.clone(), again))?;
+    let known = (0..nodes.tree.nodes()).map(|v| nodes.tree.level(v) < config.data.known).collect();
+    let tree = nodes.tree.clone().with_known(known).map_err(|e| Failure::data(&noisy, e.to_string()))?;
+    let statement = Statement::new(&config.privacy, &tree)?;
     let compared =
         |name: &str| same(&folder.join(name), &again.join(name)).map_err(|e| told(e, &certificate));
+    // The noisy file has nothing but its counts: all else in it follows from the config.
+    let released: Vec<i64> = read.values.iter().map(|&value| value as i64).collect();
+    files::replace_file(again, public::NOISY, |file| {
+        noisy::write(file, &noisy, (&config, &statement), (&tree, &|v| read.keys(v)), &released)
+    })?;
+    compared(public::NOISY)?;
+    let issued = (certificate.issued.clone(), certificate.ledger.clone());
+    make::certified(&config, (&tree, &statement), issued, (certificate.files.clone(), again))?;
     [certificate::FILE, PAGE, RECORD].into_iter().try_for_each(compared)?;
     public::write(&config, &noisy, again)?;
     public.into_iter().try_for_each(compared)?;
     Ok((certificate, names))
-}
-
-/// What noisy counts say of themselves that the config of their release does not say, `wanted`.
-fn differs(config: &Config, given: &Noisy, wanted: &Noisy) -> Option<String> {
-    if given.law != wanted.law || given.assumed {
-        return Some(format!("its law is {}", given.law.name()));
-    }
-    if given.method != wanted.method || !given.integers {
-        return Some(format!("its method is {}", given.method.name()));
-    }
-    let scales = given.scales.iter().zip(&wanted.scales);
-    let level = scales.into_iter().position(|(given, wanted)| given.to_bits() != wanted.to_bits());
-    if let Some(level) = level {
-        return Some(format!("the scale of {} is {}", config.level(level), given.scales[level]));
-    }
-    let Structure::Tree(Nodes { tree, .. }) = &given.structure else { return None };
-    let known = (0..tree.nodes()).map(|v| tree.level(v) < config.data.known).collect();
-    let marked = tree.clone().with_known(known).ok()?;
-    let node = (0..tree.nodes()).find(|&v| marked.is_known(v) != tree.is_known(v))?;
-    let what = if tree.is_known(node) { "known" } else { "not known" };
-    Some(format!("a count of {} is {what}", config.level(tree.level(node))))
 }
 
 /// What differs, with the version that made it where that is another.
@@ -93,7 +77,7 @@ fn told(failure: Failure, certificate: &Certificate) -> Failure {
     let own = make::program();
     let (made, commit) = (&certificate.issued.program, &certificate.issued.commit);
     match failure {
-        Failure::Data { path, message } if *made != own || commit != env!("CONGENIAL_GIT_COMMIT") => {
+        Failure::Data { path, message } if *made != own || *commit != make::commit() => {
             let message = format!(
                 "{message}; it was made by {}, commit {}: want that version to check it",
                 line(made),
@@ -118,6 +102,10 @@ fn same(given: &Path, computed: &Path) -> Result<()> {
     }
     let place = given_bytes.iter().zip(&computed).position(|(a, b)| a != b);
     let place = place.unwrap_or(given_bytes.len().min(computed.len()));
-    let message = format!("byte {} differs from what is computed from {}", place + 1, public::NOISY);
+    let message = match given.ends_with(public::NOISY) {
+        true => "its law, scales, method, known counts or form are not those of the certificate's config",
+        false => "it is not what is computed from noisy.parquet",
+    };
+    let message = format!("byte {} differs: {message}", place + 1);
     Err(Failure::data(given, message))
 }

@@ -12,6 +12,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
+/// Laws of exact noise.
+const LAWS: [&str; 2] = ["double-geometric", "discrete-gaussian"];
 /// Name of the level of the total, unless one is given.
 const ROOT: &str = "total";
 /// Names that columns of keys cannot have: those of the noisy file and of the tables that are published.
@@ -167,7 +169,7 @@ struct WirePrivacy {
 #[serde(deny_unknown_fields)]
 struct WirePublish {
     table: Spanned<String>,
-    intervals: Option<Spanned<String>>,
+    intervals: Option<Spanned<Exact>>,
 }
 
 /// A number, exactly: a whole one, or one in quotes.
@@ -256,9 +258,10 @@ fn data(checker: &Checker, wire: WireData, folder: &Path) -> Result<Data> {
             format!("want other names than {}: those are columns of the published files", TAKEN.join(", "));
         return Err(checker.error(format!("data.levels: got `{name}`"), wire.levels.span(), label));
     }
-    if let Some(count) = wire.count.as_ref().filter(|count| levels.contains(count.get_ref())) {
+    let is_none = |count: &&Spanned<String>| count.get_ref().is_empty() || levels.contains(count.get_ref());
+    if let Some(count) = wire.count.as_ref().filter(is_none) {
         let message = format!("data.count: got `{}`", count.get_ref());
-        return Err(checker.error(message, count.span(), "want a column that is no level"));
+        return Err(checker.error(message, count.span(), "want the name of a column that is no level"));
     }
     let root = wire.root.as_ref().map_or(ROOT, |root| root.get_ref()).to_owned();
     if levels.contains(&root) || root.is_empty() {
@@ -310,10 +313,9 @@ fn privacy(checker: &Checker, wire: WirePrivacy, data: &Data) -> Result<Privacy>
             })?
         }
     };
-    let serves = |law: &LawKind| matches!(law.family(), Family::DoubleGeometric | Family::DiscreteGaussian);
-    let law = LawKind::named(wire.law.get_ref()).filter(serves).ok_or_else(|| {
-        let names: Vec<&str> = LawKind::ALL.iter().filter(|law| serves(law)).map(|law| law.name()).collect();
-        let label = format!("want one of {}: exact noise is that of integers", names.join(", "));
+    let named = LAWS.iter().find(|name| *name == wire.law.get_ref()).and_then(|name| LawKind::named(name));
+    let law = named.ok_or_else(|| {
+        let label = format!("want one of {}: exact noise is that of integers", LAWS.join(", "));
         checker.error(format!("privacy.law: got `{}`", wire.law.get_ref()), wire.law.span(), label)
     })?;
     let (key, other) = match law.family() {
@@ -342,13 +344,22 @@ fn privacy(checker: &Checker, wire: WirePrivacy, data: &Data) -> Result<Privacy>
             let shares: Vec<Ratio> =
                 given.into_inner().into_iter().map(|Exact(share)| share.value().clone()).collect();
             let sum = shares.iter().fold(zero.clone(), |sum, share| sum.plus(share));
+            let is_long =
+                |share: &Ratio| share.to_string().split('/').any(|part| part.parse::<u64>().is_err());
             if shares.len() != measured || sum != exact(1, 1) || shares.contains(&zero) {
+                let levels = std::iter::once(&data.root).chain(&data.levels).skip(data.known);
                 let label = format!(
                     "want {measured} shares > 0 that add up to 1, one for each level that is not known: {}",
-                    data.levels[(data.known.max(1) - 1)..].join(", ")
+                    levels.map(String::as_str).collect::<Vec<_>>().join(", ")
                 );
-                let message = format!("privacy.split: got {} that add up to {sum}", shares.len());
+                let sum = ledger::Exact::up(&sum)?;
+                let message = format!("privacy.split: got {} that add up to {}", shares.len(), sum.text());
                 return Err(checker.error(message, span, label));
+            }
+            if let Some(share) = shares.iter().find(|share| is_long(share)) {
+                let share = ledger::Exact::up(share)?;
+                let message = format!("privacy.split: got the share {}", share.text());
+                return Err(checker.error(message, span, "want fractions of numbers below 2^64"));
             }
             shares
         }
@@ -367,10 +378,10 @@ fn publish(checker: &Checker, wire: WirePublish, privacy: &Privacy) -> Result<Pu
             label,
         ));
     }
-    let intervals = wire.intervals.as_ref().map(|text| {
-        infer::level(text.get_ref()).map_err(|why| {
-            checker.error(format!("publish.intervals: got `{}`", text.get_ref()), text.span(), why)
-        })
+    let intervals = wire.intervals.as_ref().map(|given| {
+        let text = given.get_ref().0.text();
+        infer::level(text)
+            .map_err(|why| checker.error(format!("publish.intervals: got `{text}`"), given.span(), why))
     });
     Ok(Publish { table, intervals: intervals.transpose()? })
 }

@@ -4,15 +4,24 @@ use super::config::Data;
 use super::domain::Domain;
 use crate::failure::{Failure, Result};
 use crate::input::{CsvTable, Wanted, whole_counts};
+use crate::store::FileDigest;
 
 /// Totals beyond this are refused: with noise they stay within 2^53.
 const MOST: i64 = 1 << 52;
 
 /// Reads the counts of all nodes. A leaf without a row counts 0.
 ///
-/// Refused, with file and row: a missing column; keys that are not in the domain, or twice; what is no count; a total beyond 2^52.
+/// Refused, with file and row: a missing column; keys that are not in the domain, or twice; what is no count; a total beyond 2^52; the
+/// list itself.
 pub(super) fn read(data: &Data, domain: &Domain) -> Result<Vec<i64>> {
     let path = &data.table;
+    if FileDigest::of(path)?.sha256 == domain.sha256 {
+        let message = format!(
+            "it is the list of leaves {}, too: want a public list that was not made of these data",
+            data.domain.display()
+        );
+        return Err(Failure::data(path, message));
+    }
     let columns = data.levels.iter().map(String::as_str);
     let table = CsvTable::read_wanted(path, &Wanted::of(columns, data.count.as_deref().unwrap_or_default()))?;
     let places = data.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;

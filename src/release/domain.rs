@@ -31,6 +31,9 @@ impl Domain {
         let sha256 = FileDigest::of(path)?.sha256;
         let table = CsvTable::read_wanted(path, &Wanted::of(data.levels.iter().map(String::as_str), ""))?;
         let places = data.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+        if FileDigest::of(path)?.sha256 != sha256 {
+            return Err(Failure::data(path, "it was changed while it was read"));
+        }
         if table.is_empty() {
             return Err(Failure::data(path, "no rows below the header, want one for each leaf"));
         }

@@ -1,10 +1,10 @@
 //! Making a release, in the order that keeps what is drawn and booked from depending on the data.
 
 use super::certificate::{self, Certificate, Head, Issued};
-use super::config::Config;
+use super::config::{Config, Data};
 use super::domain::Domain;
 use super::foreseen::Foreseen;
-use super::ledger::{History, Known, Ledger, Pays, Spend, Spent, new_id, possible};
+use super::ledger::{Known, Ledger, Pays, Spend, Spent, new_id, possible};
 use super::statement::Statement;
 use super::{counts, noisy, page, public, registry};
 use crate::failure::{Failure, Result};
@@ -43,11 +43,11 @@ pub struct Made {
 /// that were refused does not depend on what they are; [`validate`] says it to the operator.
 pub fn make(config: &Config, ledger: &Path, out: &Path, source: &mut dyn Bits) -> Result<Made> {
     let Foreseen { domain, statement, mut noise, .. } = Foreseen::new(config)?;
-    guarded(&config.data.table)?;
+    guarded(&config.data)?;
     let partial = Partial::create(out)?;
     let mut ledger = Ledger::open(ledger)?;
     let spend = spend(config, &domain, &statement, &ledger)?;
-    let known_before = known_before(config, ledger.history());
+    let known_before = known_before(config, ledger.history().known());
     let booked = ledger.spend(&spend)?;
     let opened = ledger.history().opened();
     let issued = Issued {
@@ -57,18 +57,23 @@ pub fn make(config: &Config, ledger: &Path, out: &Path, source: &mut dyn Bits) -
         known_before,
         domain: domain.sha256.clone(),
         program: program(),
-        commit: env!("CONGENIAL_GIT_COMMIT").to_owned(),
+        commit: commit(),
     };
     let head = Head { data_set: opened.id.clone(), lines: booked.lines, head: booked.head };
     let noise = noise.draw(&domain.tree, source)?;
     let released = released(config, &domain, &noise)?;
     drop(noise);
-    let place = &partial.0;
+    let place = &partial.partial;
     let certificate = written(config, (&domain, &statement), &released, place)
         .and_then(|files| certified(config, (&domain.tree, &statement), (issued, head), (files, place)))
         .map_err(unfinished)?;
-    partial.publish(out)?;
-    ledger.publish(&spend.spent.release, &hash::of_bytes(certificate.text()))?;
+    let out = partial.publish()?;
+    let settled = files::sync_folder(folder_of(&out)).map_err(|e| Failure::write(&out, e));
+    let booked = ledger.publish(&spend.spent.release, &hash::of_bytes(certificate.text()));
+    settled.and(booked).map_err(|e| {
+        let message = format!("the release is published in {}, and then this failed: {e}", out.display());
+        Failure::Wrong(message)
+    })?;
     let names = certificate.files.keys().map(String::as_str).chain([certificate::FILE, PAGE, RECORD]);
     let files = names.map(str::to_owned).collect();
     Ok(Made { certificate, files })
@@ -78,13 +83,22 @@ pub fn make(config: &Config, ledger: &Path, out: &Path, source: &mut dyn Bits) -
 /// the row: what does not fit the list of leaves.
 pub fn validate(config: &Config) -> Result<Vec<i64>> {
     let Foreseen { domain, .. } = Foreseen::new(config)?;
-    guarded(&config.data.table)?;
+    guarded(&config.data)?;
     counts::read(&config.data, &domain)
 }
 
 /// The program that this is, as certificates name it.
 pub(super) fn program() -> String {
     format!("congenial {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The commit of its source, with git's hash of what was changed since; empty if unknown.
+pub(super) fn commit() -> String {
+    let commit = env!("CONGENIAL_GIT_COMMIT");
+    match env!("CONGENIAL_GIT_DIRTY") {
+        "yes" => format!("{commit} with the changes {}", env!("CONGENIAL_GIT_DIFF")),
+        _ => commit.to_owned(),
+    }
 }
 
 /// Writes the noisy file and what is a public function of it; their hashes.
@@ -96,8 +110,8 @@ fn written(
 ) -> Result<BTreeMap<String, String>> {
     let noisy = folder.join(public::NOISY);
     files::replace_file(folder, public::NOISY, |file| {
-        let levels = &config.data.levels;
-        noisy::write(file, &noisy, (levels, domain), (&config.privacy, statement), released)
+        let keys = |v: usize| domain.keys(v);
+        noisy::write(file, &noisy, (config, statement), (&domain.tree, &keys), released)
     })?;
     public::write(config, &noisy, folder)?;
     let hashed = |name: &str| Ok((name.to_owned(), FileDigest::of(&folder.join(name))?.sha256));
@@ -152,15 +166,15 @@ fn spend(config: &Config, domain: &Domain, statement: &Statement, ledger: &Ledge
     Ok(Spend { protects: privacy.protects, records: privacy.records, spent })
 }
 
-/// The columns of counts that releases before this one gave exactly, and this one does not.
-fn known_before(config: &Config, history: &History) -> Vec<String> {
+/// The columns of counts that releases before this one gave exactly (`before`), and this one does not.
+pub(super) fn known_before<'a>(config: &Config, before: impl Iterator<Item = &'a Known>) -> Vec<String> {
     let own = &config.data.levels[..config.data.known.saturating_sub(1)];
     let is_more = |known: &&Known| config.data.known == 0 || known.keys().any(|column| !own.contains(column));
     let name = |known: &Known| match known.is_empty() {
         true => config.data.root.clone(),
         false => known.keys().cloned().collect::<Vec<_>>().join(", "),
     };
-    let names: BTreeSet<String> = history.known().filter(is_more).map(name).collect();
+    let names: BTreeSet<String> = before.filter(is_more).map(name).collect();
     names.into_iter().collect()
 }
 
@@ -194,58 +208,83 @@ fn released(config: &Config, domain: &Domain, noise: &[i64]) -> Result<Vec<i64>>
 }
 
 /// The folder in which a release is made until it is whole. Dropped before, it goes.
-struct Partial(PathBuf);
+struct Partial {
+    partial: PathBuf,
+    out: PathBuf,
+}
 
 impl Partial {
-    /// Refused: a name that is taken, also by a release that is being made; a folder that cannot be made.
+    /// Refused: a name that is taken, also by a release that is being made; a folder that cannot be made, or not written to.
     fn create(out: &Path) -> Result<Self> {
         let name = out
             .file_name()
             .ok_or_else(|| Failure::Usage(format!("--out: got `{}`, want a new folder", out.display())))?;
-        let mut name = name.to_owned();
-        name.push(PARTIAL);
-        let partial = out.with_file_name(name);
+        let (mut own, out) = (name.to_owned(), out.with_file_name(name));
+        own.push(PARTIAL);
+        let partial = out.with_file_name(own);
         let taken = |path: &Path, why: &str| Failure::io(path, "cannot make a release", why);
-        if files::is_taken(out) {
-            return Err(taken(out, "it is there already, want a new folder"));
+        if files::is_taken(&out) {
+            return Err(taken(&out, "it is there already, want a new folder"));
         }
         if files::is_taken(&partial) {
             let why = "it is there: another release is being made, or one was stopped. Remove it if none is";
             return Err(taken(&partial, why));
         }
         fs::create_dir(&partial).map_err(|e| Failure::create(&partial, e))?;
-        Ok(Self(partial))
+        let own = Self { partial, out };
+        // Whether it can be written to, and named.
+        files::replace(&own.partial, public::NOISY, b"")?;
+        files::sync_folder(folder_of(&own.out)).map_err(|e| Failure::create(&own.out, e))?;
+        Ok(own)
     }
 
     /// Gives the folder its name, once all is on the disk.
-    fn publish(self, out: &Path) -> Result<()> {
-        files::sync_folder(&self.0)
-            .and_then(|()| fs::rename(&self.0, out))
-            .map_err(|e| unfinished(Failure::write(out, e)))?;
+    fn publish(self) -> Result<PathBuf> {
+        files::sync_folder(&self.partial)
+            .and_then(|()| fs::rename(&self.partial, &self.out))
+            .map_err(|e| unfinished(Failure::write(&self.out, e)))?;
+        let out = self.out.clone();
         std::mem::forget(self);
-        let parent = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-        files::sync_folder(parent.unwrap_or(Path::new("."))).map_err(|e| Failure::write(out, e))
+        Ok(out)
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.partial);
     }
 }
 
-/// Refuses data that are no file, or that others than their owner may write. Does not open them.
-fn guarded(path: &Path) -> Result<()> {
-    let about = fs::metadata(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+/// The folder that a path is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Refuses data that are no file, that cannot be read, that others than their owner may write, or that are the list of leaves. Does not
+/// open them.
+fn guarded(data: &Data) -> Result<()> {
+    let path = &data.table;
+    let refused = |tried: &str, why: &dyn std::fmt::Display| Err(Failure::io(path, tried, why));
+    let about = match fs::metadata(path) {
+        Ok(about) => about,
+        Err(e) => return refused("cannot read", &e),
+    };
     if !about.is_file() {
-        return Err(Failure::io(path, "cannot read", "want a regular file"));
+        return refused("cannot read", &"want a regular file");
     }
-    match files::writable_mode(&about) {
-        None => Ok(()),
-        Some(mode) => Err(Failure::io(
-            path,
+    if let Err(e) = files::readable(path) {
+        return refused("cannot read", &e);
+    }
+    if let Some(mode) = files::writable_mode(&about) {
+        let why =
+            format!("others than its owner may write it (mode {mode:o}): chmod go-w '{}'", path.display());
+        return refused("cannot release from it", &why);
+    }
+    match fs::metadata(&data.domain).is_ok_and(|domain| files::is_same(&about, &domain)) {
+        true => refused(
             "cannot release from it",
-            format!("others than its owner may write it (mode {mode:o}): chmod go-w '{}'", path.display()),
-        )),
+            &"it is the list of leaves, too (data.domain): want a public list that was not made of these data",
+        ),
+        false => Ok(()),
     }
 }

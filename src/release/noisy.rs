@@ -1,32 +1,32 @@
 //! The noisy file of a release.
 
-use super::config::{Config, Privacy};
-use super::domain::Domain;
+use super::config::Config;
 use super::statement::Statement;
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::{Failure, Result};
 use crate::infer::{self, Nodes, Noisy, Structure};
 use crate::input::NoisyRow;
+use crate::invariant::Hierarchy;
 use crate::table::{Writer, unwritten};
 use std::fs::File;
 use std::path::Path;
 
 /// Writes what was released of all nodes: their keys, value, law and scale, whether they are known, and the method. Errors: the disk.
-pub(super) fn write(
+pub(super) fn write<'a>(
     file: File,
     path: &Path,
-    (levels, domain): (&[String], &Domain),
-    (privacy, statement): (&Privacy, &Statement),
+    (config, statement): (&Config, &Statement),
+    (tree, keys): (&Hierarchy, &dyn Fn(usize) -> Vec<&'a str>),
     released: &[i64],
 ) -> Result<()> {
-    let failed = |e| unwritten(path, e);
-    let fields = NoisyRow::fields(levels.iter().map(String::as_str), true);
+    let (failed, privacy) = (|e| unwritten(path, e), &config.privacy);
+    let fields = NoisyRow::fields(config.data.levels.iter().map(String::as_str), true);
     let mut writer = Writer::new(file, fields, &[]).map_err(failed)?;
     let (law, method) = (privacy.law.name(), method(privacy.law, privacy.conditioned)?.name());
     for (v, value) in released.iter().enumerate() {
-        let (scale, known) = (statement.scale(domain.tree.level(v)), domain.tree.is_known(v));
+        let (scale, known) = (statement.scale(tree.level(v)), tree.is_known(v));
         let row = NoisyRow { law, scale, known, method, options: "" };
-        row.put(&domain.keys(v), *value, writer.row().map_err(failed)?);
+        row.put(&keys(v), *value, writer.row().map_err(failed)?);
     }
     writer.finish().map(drop).map_err(failed)
 }
@@ -35,7 +35,7 @@ pub(super) fn write(
 pub(super) fn blank(config: &Config, nodes: Nodes, statement: &Statement) -> Result<Noisy> {
     let privacy = &config.privacy;
     Ok(Noisy {
-        path: config.data.domain.clone(),
+        path: config.path.clone(),
         columns: config.data.levels.clone(),
         values: vec![0.0; nodes.tree.nodes()],
         integers: true,

@@ -36,12 +36,9 @@ fn protected(certificate: &Certificate) -> Page {
     rows.extend(
         ["1 record", "2 records", "10 records"].iter().zip(&pays.records).map(|(what, loss)| row(what, loss)),
     );
-    let before = match &certificate.issued.known_before[..] {
-        [] => String::new(),
-        names => format!(
-            "Releases before this one gave counts by {} exactly. So a change is protected if it leaves those as they are, too.",
-            line(&names.join("; "))
-        ),
+    let before = match &*before(certificate) {
+        "" => String::new(),
+        words => format!("{words} So a change is protected if it leaves those as they are, too."),
     };
     Page::main("What is protected")
         .text(format!(
@@ -58,7 +55,7 @@ fn protected(certificate: &Certificate) -> Page {
 
 fn exact(certificate: &Certificate) -> Page {
     let words = match &*certificate.known() {
-        "" => "Nothing: every count has noise.".to_owned(),
+        "" => "Nothing by this release: every count has noise.".to_owned(),
         known => {
             format!(
                 "The counts of {}. They are released as they are, and nothing protects them.",
@@ -66,7 +63,15 @@ fn exact(certificate: &Certificate) -> Page {
             )
         }
     };
-    Page::main("What is disclosed exactly").text(words)
+    Page::main("What is disclosed exactly").text(words).text(before(certificate))
+}
+
+/// What releases before it gave exactly, in words; empty if nothing more than this one.
+fn before(certificate: &Certificate) -> String {
+    match &*line(&certificate.issued.known_before.join("; ")) {
+        "" => String::new(),
+        names => format!("Releases before this one gave counts by {names} exactly."),
+    }
 }
 
 fn noise(certificate: &Certificate) -> Page {

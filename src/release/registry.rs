@@ -30,11 +30,15 @@ pub(super) fn record(certificate: &Certificate, product: &Product) -> String {
         "" => "None.".to_owned(),
         known => format!("The counts of {known}, released as they are."),
     };
+    let before = match &*issued.known_before.join("; ") {
+        "" => String::new(),
+        names => format!(" Releases before it gave counts by {names} exactly."),
+    };
     let leaves = certificate.levels.last().map_or(0, |level| level.counts);
     let flavor = vec![
         ("name", text(if is_rho { "Zero-concentrated DP" } else { "Pure DP" })),
         ("data_domain", Node::Text(format!("Counts of a public list of {leaves} leaves."))),
-        ("unprotected_quantities", Node::Text(unprotected)),
+        ("unprotected_quantities", Node::Text(unprotected + &before)),
     ];
     let change = match &*certificate.protects {
         "added" => "is added or left out",

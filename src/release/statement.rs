@@ -29,8 +29,9 @@ impl Statement {
     /// choice. With k records a change pays k times as much epsilon, and k² times as much rho. Each level gets its share of the loss by
     /// `split`, on the assumption that the change is made on all levels that are not known: what it pays may be less.
     ///
-    /// Refused: a loss so small that there is no such noise, or that noise on so many counts could leave 2^53 (`λ n > 2^46` in all, so
-    /// that all of it together stays within 2^52 but for a chance below `2 n e^-64`); a tree on which no such change is possible.
+    /// Refused: a loss so small that there is no such noise, or one of a scale beyond 2^40, or that noise on so many counts could leave 2^53
+    /// (`λ n > 2^46` in all, so that all of it together stays within 2^52 but for a chance below `2 n e^-64`); a tree on which no such
+    /// change is possible.
     pub fn new(privacy: &Privacy, tree: &Hierarchy) -> Result<Self> {
         let is_rho = privacy.law.family() == Family::DiscreteGaussian;
         let both = if privacy.protects == Protects::Moved { 2 } else { 1 };
@@ -61,11 +62,22 @@ impl Statement {
         let changed =
             (0..tree.levels()).map(|level| if level < first.max(known) { 0 } else { both }).collect();
         let statement = Self { bases, is_rho, changed, records: privacy.records };
+        let key = if is_rho { "privacy.rho" } else { "privacy.epsilon" };
+        let without = |&level: &usize| {
+            statement.bases[level].is_some() && noise(privacy.law, statement.scale(level)).is_none()
+        };
+        if let Some(level) = (0..tree.levels()).find(without) {
+            let message = format!(
+                "{key}: the noise of level {level} (the total's is 0) would have the scale {:.1e}, want at most 2^40: a larger loss",
+                statement.scale(level)
+            );
+            return Err(Failure::Usage(message));
+        }
         let wide: f64 =
             (0..tree.levels()).map(|l| statement.scale(l) * tree.level_nodes(l).len() as f64).sum();
         if wide > WIDE {
             let message = format!(
-                "privacy: the noise of all counts would add up to some {wide:.1e}, want at most {WIDE:.1e}: a larger loss, or fewer leaves"
+                "{key}: the noise of all counts would add up to some {wide:.1e}, want at most {WIDE:.1e}: a larger loss, or fewer leaves"
             );
             return Err(Failure::Usage(message));
         }

@@ -89,7 +89,7 @@ fn a_ledger_is_opened_shown_and_verified() {
     let shown = String::from_utf8(shown.stdout).unwrap();
     for wanted in [
         "Ledger of one trip: epsilon = 3",
-        "Protects one trip, 1 record at most, that is moved. All releases together may pay epsilon = 3. Opened 20",
+        "Protects one unit that is moved: one trip, 1 record at most. All releases together may pay epsilon = 3. Opened 20",
         " 1 ┆ 0.462118 ┆",
         " 0.333334 ┆ 0.055047 ┆",
         "┆ total ",
@@ -105,7 +105,10 @@ fn a_ledger_is_opened_shown_and_verified() {
     assert!(std::fs::read_to_string(place.path("page.md")).unwrap().contains("Paid in all"));
 
     let said = place.prints(&["ledger", "verify", "trips.ledger"]);
-    assert!(said.starts_with("trips.ledger: 4 whole lines follow each other, head "), "{said}");
+    assert!(
+        said.starts_with("trips.ledger: 4 whole lines, each with the hash of the one before, head "),
+        "{said}"
+    );
 }
 
 #[test]
@@ -189,6 +192,14 @@ fn releases_that_do_not_fit_are_refused() {
     assert!(error(ledger.publish(&first.spent.release, "x")).contains("want a SHA-256"));
     ledger.publish(&first.spent.release, HASH).unwrap();
     assert!(error(ledger.publish(&first.spent.release, HASH)).contains("was published before"));
+    // A file that took its name.
+    std::fs::rename(&path, place.path("moved")).unwrap();
+    assert!(error(ledger.spend(&asks("1/4"))).contains("l: cannot write"));
+    std::fs::copy(place.path("moved"), &path).unwrap();
+    assert!(
+        error(ledger.spend(&asks("1/4"))).contains("another file has taken its name since it was opened")
+    );
+    std::fs::rename(place.path("moved"), &path).unwrap();
     // Somebody else who does not ask for the lock.
     std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
@@ -306,7 +317,13 @@ fn a_last_line_that_was_cut_short_is_told() {
     let output = place.command(&["ledger", "verify", "trips.ledger"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains(&format!("3 whole lines follow each other, head {}", heads[2].head)), "{said}");
+    assert!(
+        said.contains(&format!(
+            "3 whole lines, each with the hash of the one before, head {}",
+            heads[2].head
+        )),
+        "{said}"
+    );
 }
 
 /// The process that others start: it spends a tenth again and again, says every head that it got, and what ended it.

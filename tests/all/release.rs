@@ -139,6 +139,27 @@ fn a_release_is_planned_made_and_checked() {
     assert_ne!(noisy(&place, "out"), noisy(&place, "second"));
 }
 
+/// A folder is the one that its path leads to, whatever ends the path.
+#[test]
+fn a_folder_may_end_with_a_point() {
+    let place = place();
+    let mut make = MAKE;
+    make[6] = "out/.";
+    assert!(place.prints(&make).contains("certificate.json"));
+    place.prints(&["release", "check", "out"]);
+    make[6] = "..";
+    place.refuses(&make, &["--out: got `..`"]);
+}
+
+/// A list with the bytes of the data is refused, also as another file; in words that say nothing once the loss is paid.
+#[test]
+fn the_list_is_not_the_data() {
+    let place = place();
+    place.write("places.csv", DATA);
+    place.refuses(&["release", "validate", "release.toml"], &["it is the list of leaves places.csv, too"]);
+    place.refuses(&MAKE, &["the data were refused"]);
+}
+
 /// What is drawn, and how much of it, is the same for other data.
 #[test]
 fn nothing_before_the_data_depends_on_them() {
@@ -205,13 +226,32 @@ fn what_does_not_go_is_refused_before_anything_is_booked() {
     refused("epsilon = \"1/2\"", "epsilon = \"1/100000000000000000\"", &["privacy"]);
     refused("epsilon = \"1/2\"", "rho = \"1/2\"", &["privacy.rho: not used", "epsilon"]);
     refused("epsilon = \"1/2\"\n", "", &["privacy.epsilon: missing"]);
-    refused("\"1/4\", \"3/4\"", "\"1/4\", \"1/4\"", &["privacy.split", "add up to"]);
+    refused(
+        "\"1/4\", \"3/4\"",
+        "\"1/4\", \"1/4\"",
+        &["privacy.split: got 2 that add up to 0.5", ": part, place"],
+    );
     refused("\"moved\"", "\"added\"", &["privacy.protects", "data.known"]);
     refused(
         "\"double-geometric\"",
         "\"laplace\"",
-        &["privacy.law: got `laplace`", "double-geometric", "discrete-gaussian"],
+        &["privacy.law: got `laplace`", "double-geometric, discrete-gaussian"],
     );
+    for law in ["l1", "generalized-gaussian"] {
+        refused("\"double-geometric\"", &format!("\"{law}\""), &["privacy.law: got", "discrete-gaussian"]);
+    }
+    refused("count = \"trips\"", "count = \"\"", &["data.count: got ``"]);
+    refused(
+        "domain = \"places.csv\"",
+        "domain = \"trips.csv\"",
+        &["trips.csv", "it is the list of leaves, too"],
+    );
+    refused(
+        "\"1/4\", \"3/4\"",
+        "\"1e-30\", \"0.999999999999999999999999999999\"",
+        &["privacy.split", "below 2^64"],
+    );
+    refused("\"9/10\"", "0.9", &["in quotes"]);
     refused("records-per-unit = 1", "records-per-unit = 0", &["records-per-unit"]);
     refused("records-per-unit = 1", "records-per-unit = \"3/2\"", &["records-per-unit: got 3/2"]);
     refused("known = [\"town\"]", "known = [\"town\", \"part\", \"place\"]", &["data.known", "every level"]);
@@ -473,7 +513,13 @@ fn what_can_be_known_beforehand_is_not_paid() {
         assert!(lines() == 1 && !place.path("out.partial").exists(), "{text}");
     };
     let wide = CONFIG.replace("epsilon = \"1/2\"", "epsilon = \"1/20000000000000\"");
-    refused(&wide, &["the noise of all counts would add up to some"]);
+    refused(&wide, &["privacy.epsilon: the noise of level 1", "want at most 2^40"]);
+    let list: String = (0..100).map(|i| format!("p,l{i}\n")).collect();
+    place.write("places.csv", &format!("part,place\n{list}"));
+    let split = "split = [\"1/4\", \"3/4\"]\n";
+    let wide = CONFIG.replace("epsilon = \"1/2\"", "epsilon = \"1/250000000000\"").replace(split, "");
+    refused(&wide, &["privacy.epsilon: the noise of all counts would add up to some 1.0e14"]);
+    place.write("places.csv", DOMAIN);
     let conditioned = CONFIG
         .replace("noise = \"free\"", "noise = \"conditioned\"")
         .replace("\"bluedown\"", "\"none\"")
@@ -570,11 +616,8 @@ fn another_loss_around_the_same_noise_is_told() {
     let text = std::fs::read_to_string(folder.join("certificate.json")).unwrap();
     let whole = || std::fs::write(folder.join("certificate.json"), &text).unwrap();
     forged("epsilon = \\\"1/2\\\"", "epsilon = \\\"1/4\\\"");
-    assert!(
-        checked(&place, "out").unwrap_err().contains("the scale of part is"),
-        "{:?}",
-        checked(&place, "out")
-    );
+    let said = checked(&place, "out").unwrap_err();
+    assert!(said.contains("noisy.parquet: byte") && said.contains("its law, scales, method"), "{said}");
     fails("line 2 has booked the config");
     whole();
     forged(
@@ -596,6 +639,9 @@ fn another_loss_around_the_same_noise_is_told() {
     whole();
     forged(&release, &"0".repeat(32));
     fails("line 2 has booked the release");
+    whole();
+    forged("\"known_before\": []", "\"known_before\": [\"part\"]");
+    fails("line 2 has booked the known counts before ``, and it states `part`");
     whole();
     place.prints(&verify);
     // A ledger that was put back, and one that went on from there.

@@ -8,6 +8,7 @@ mod words;
 
 use congenial_core::exact::{IntegerTree, LaplaceTree, PartsScratch};
 use congenial_core::imaging::{L2, TopDown, TopDownScratch};
+use congenial_core::inference::{Posterior, Prior, Weight};
 use congenial_core::kernel::{HierarchicalMh, Kernel, LineGibbs};
 use congenial_core::law::{DoubleGeometric, Laplace, Law, Sampler};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
@@ -96,6 +97,16 @@ fn benches(criterion: &mut Criterion) {
             });
         });
         tree.check(&released).expect("topdown keeps the invariant");
+        let values: Vec<f64> = noisy.iter().map(|&y| y as f64).collect();
+        let weights = [Weight::Exponential(1.0 / epsilon); 3];
+        let priors = vec![Prior::NONNEGATIVE; tree.leaves().len()];
+        let posterior = Posterior::on_tree(&tree, &weights, &values, &priors).expect("small tables");
+        // As of thousands of draws: most splits were seen before.
+        (0..2000).for_each(|_| posterior.draw(&mut rng, &mut released));
+        tree.check(&released).expect("draws add up");
+        group.bench_function(format!("posterior-{epsilon}"), |b| {
+            b.iter(|| posterior.draw(&mut rng, &mut released));
+        });
     }
     group.finish();
 }
@@ -110,6 +121,7 @@ fn ratios() {
         ("hierarchical-mh", Some(4.0)),
         ("l2", None),
         ("topdown", Some(13.0)),
+        ("posterior", Some(14.0)),
     ];
     for epsilon in ["0.5", "2"] {
         let lines: Vec<_> =

@@ -30,9 +30,13 @@ impl Exact {
         Ok(Self { text: text.to_owned(), value })
     }
 
-    /// A number as it is written: exactly, or where its fraction has too many letters with 40 decimals, rounded up. Refused: beyond
-    /// some 10^39.
+    /// A number as it is written: exactly, as decimals or a fraction, or where that has too many letters with 40 decimals, rounded up.
+    /// Refused: beyond some 10^39.
     pub fn up(value: &Ratio) -> Result<Self> {
+        let decimals = Self::parse(&trimmed(&value.rounded_up(PLACES)));
+        if let Some(decimals) = decimals.ok().filter(|decimals| decimals.value() == value) {
+            return Ok(decimals);
+        }
         let text = value.to_string();
         let text = text.strip_suffix("/1").unwrap_or(&text);
         Self::parse(text).or_else(|_| Self::parse(&value.rounded_up(PLACES)))

@@ -74,6 +74,8 @@ impl Drop for Locked {
     }
 }
 
+/// Bytes that the line of a publication takes, at most.
+const PUBLISHED: u64 = 1024;
 /// Digits of a random name.
 const NAME: usize = 32;
 /// Records of a unit, at most.
@@ -224,7 +226,7 @@ impl Ledger {
     /// no more until it is opened again.
     pub fn spend(&mut self, spend: &Spend) -> Result<Head> {
         self.check(spend)?;
-        self.add(Entry::Spent(spend.spent.clone()))
+        self.add(Entry::Spent(spend.spent.clone()), PUBLISHED)
     }
 
     /// Writes that a release was published, with the SHA-256 of its certificate. Refused: one that has not paid, or was published before.
@@ -244,10 +246,11 @@ impl Ledger {
             return Err(refused(format!("the release {release} was published before")));
         }
         let (release, certificate_sha256) = (release.to_owned(), certificate_sha256.to_owned());
-        self.add(Entry::Published(Published { release, certificate_sha256 }))
+        self.add(Entry::Published(Published { release, certificate_sha256 }), 0)
     }
 
-    fn add(&mut self, entry: Entry) -> Result<Head> {
+    /// Adds a line, behind which so many bytes have to be left.
+    fn add(&mut self, entry: Entry, left: u64) -> Result<Head> {
         let path = &self.history.path;
         let refused = |message: &str| Err(Failure::write(path, message));
         if self.failed {
@@ -256,15 +259,28 @@ impl Ledger {
         let Head { head, lines } = self.history.head();
         let line = Line { line: lines + 1, time: now(), before: head, entry };
         let (text, hash) = line.sealed();
-        if self.history.bytes + text.len() as u64 > MOST {
+        if self.history.bytes + text.len() as u64 + left > MOST {
             return refused("it would have more than 64 MiB, which are not read");
         }
-        let there = self.file.0.metadata().map_err(|e| Failure::write(path, e))?.len();
-        if there != self.history.bytes {
+        let failed = |e: std::io::Error| Failure::write(path, e);
+        let about = self.file.0.metadata().map_err(failed)?;
+        if about.len() != self.history.bytes {
             return refused("something else has written to it since it was opened");
         }
+        let other = "another file has taken its name since it was opened";
+        if !is_still(path, &about).map_err(failed)? {
+            return refused(other);
+        }
         self.failed = true;
-        append(&mut self.file.0, self.history.bytes, text.as_bytes()).map_err(|e| Failure::write(path, e))?;
+        append(&mut self.file.0, self.history.bytes, text.as_bytes()).map_err(|e| {
+            Failure::write(
+                path,
+                format!("{e}; if the line is there, as `congenial ledger show` tells, it counts"),
+            )
+        })?;
+        if !is_still(path, &about).map_err(failed)? {
+            return refused(other);
+        }
         self.failed = false;
         self.history.bytes += text.len() as u64;
         self.history.lines.push(line);
@@ -321,19 +337,9 @@ fn for_its_owner(file: &File) -> std::io::Result<()> {
     }
 }
 
-/// Whether a path still leads to the file that was opened.
+/// Whether a path still leads to the file that was opened; elsewhere than on Unix nobody knows.
 fn is_still(path: &Path, opened: &std::fs::Metadata) -> std::io::Result<bool> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let there = std::fs::metadata(path)?;
-        Ok((there.dev(), there.ino()) == (opened.dev(), opened.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (path, opened);
-        Ok(true)
-    }
+    Ok(!cfg!(unix) || files::is_same(&std::fs::metadata(path)?, opened))
 }
 
 #[cfg(test)]

@@ -16,9 +16,10 @@ pub fn page(history: &History) -> Page {
     let (unit, limit) = (line(&opened.unit), &opened.limit);
     let first = &history.lines()[0];
     let about = format!(
-        "Protects {unit}, {} at most, that is {}. All releases together may pay {limit}. Opened {} by congenial {}, for the data set {}.",
-        counted(opened.records as f64, "record"),
+        "Protects one unit that is {}: {unit}, {} at most. All releases together may pay {limit}. Opened {} by congenial {}, for the \
+         data set {}.",
         opened.protects.word(),
+        counted(opened.records as f64, "record"),
         line(&first.time),
         line(&opened.version),
         line(&opened.id)

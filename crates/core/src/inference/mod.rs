@@ -17,6 +17,7 @@ mod posterior;
 mod prior;
 mod regression;
 mod shapes;
+mod splits;
 mod sum_law;
 
 pub use conditioned::{Chains, Conditioned, Proposal};

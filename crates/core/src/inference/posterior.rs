@@ -1,9 +1,11 @@
 //! The posterior of the counts given what was released of a tree, with a prior by leaf.
 
 use super::prior::Prior;
+use super::splits::{Splits, walked};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
 use crate::rng::{Rng, open01};
+use std::sync::OnceLock;
 
 /// What noise weighs, but for a factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,6 +134,7 @@ pub struct Posterior<'a> {
     lacks: f64,
     drop: f64,
     entries: usize,
+    splits: OnceLock<Splits>,
 }
 
 /// Where tables end: `e^-drop` below their largest. More where released values are so far from each other that the posterior
@@ -199,6 +202,7 @@ impl<'a> Posterior<'a> {
             lacks: 0.0,
             drop,
             entries: 0,
+            splits: OnceLock::new(),
         };
         let mut work = 0.0;
         for v in (0..tree.nodes()).rev() {
@@ -398,12 +402,17 @@ impl<'a> Posterior<'a> {
         laws
     }
 
-    /// Draws all counts, by node: independent of other draws.
+    /// Draws all counts, by node: independent of other draws. A split takes the length of a table, or once its sum was split before two
+    /// look-ups.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, counts: &mut [i64]) {
         let mut of = vec![0i64; self.parts.len()];
         let root = self.parts.len() - 1;
         let table = &self.tables[root];
-        of[root] = table.from + chosen(rng, table.w.iter().copied()) as i64;
+        of[root] = table.from + walked(open01(rng), table.w.iter().copied()) as i64;
+        let splits = self.splits.get_or_init(|| {
+            let sums = self.parts.iter().zip(&self.tables);
+            Splits::new(sums.map(|(part, table)| if let Part::Pair(..) = part { table.w.len() } else { 0 }))
+        });
         for place in (0..self.parts.len()).rev() {
             let sum = of[place];
             match self.parts[place] {
@@ -415,8 +424,12 @@ impl<'a> Posterior<'a> {
                     let last = left.from + left.w.len() as i64 - 1;
                     let first = left.from.max(sum - (right.from + right.w.len() as i64 - 1));
                     let last = last.min(sum - right.from);
-                    let weights = (first..=last).map(|x| left.at(x) * right.at(sum - x));
-                    let x = first + chosen(rng, weights) as i64;
+                    let (a0, b0) = ((first - left.from) as usize, (sum - last - right.from) as usize);
+                    let number = (last - first + 1) as usize;
+                    let weights = left.w[a0..a0 + number].iter().zip(right.w[b0..b0 + number].iter().rev());
+                    let weights = weights.map(|(a, b)| a * b);
+                    let at = (place, (sum - self.tables[place].from) as usize);
+                    let x = first + splits.place(at, open01(rng), weights) as i64;
                     (of[a as usize], of[b as usize]) = (x, sum - x);
                 }
             }
@@ -427,22 +440,6 @@ impl<'a> Posterior<'a> {
 
 fn too_large(needed: f64, limit: f64, unit: &'static str) -> Error {
     Error::TooLarge { what: "a posterior".into(), needed: needed as u64, limit: limit as u64, unit }
-}
-
-/// A place, with the chance of its weight.
-fn chosen<R: Rng + ?Sized>(rng: &mut R, weights: impl Iterator<Item = f64> + Clone) -> usize {
-    let total: f64 = weights.clone().sum();
-    let (mut left, mut last) = (open01(rng) * total, 0);
-    for (place, weight) in weights.enumerate() {
-        if weight > 0.0 {
-            last = place;
-        }
-        left -= weight;
-        if left < 0.0 {
-            return place;
-        }
-    }
-    last
 }
 
 /// Over the largest.
