@@ -142,3 +142,31 @@ fn artanh(a: u64, b: u64, bits: usize) -> Span {
     sum.high += UBig::ONE;
     sum
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    /// With few bits, where what series leave out and every rounding count, numbers are between the integers: against many bits.
+    #[test]
+    fn series_of_few_bits_enclose_their_numbers() {
+        const FINE: usize = 200;
+        let holds = |few: &Span, fine: &Span, what: &str| {
+            let more = FINE - few.bits;
+            assert!(&few.low << more <= fine.high, "{what}: {} bits, from below", few.bits);
+            assert!(&few.high << more >= fine.low, "{what}: {} bits, from above", few.bits);
+        };
+        for b in 3..60 {
+            for a in 1..=b / 3 {
+                let fine = artanh(a, b, FINE);
+                (1..30).for_each(|bits| holds(&artanh(a, b, bits), &fine, "artanh"));
+            }
+        }
+        for sixteenths in 1..34 * 16 {
+            let loss = Ratio::new(sixteenths, 16).unwrap();
+            let fine = exponential(&loss, FINE).unwrap();
+            (4..30).for_each(|bits| holds(&exponential(&loss, bits).unwrap(), &fine, "exponential"));
+        }
+    }
+}

@@ -347,4 +347,87 @@ mod tests {
             }
         }
     }
+
+    /// Wide laws: what is beyond the reach, by long sums of whole numbers, is bounded beside what the entries may miss (`slack` for each,
+    /// and for one more on each side). Rows of 0 bits have one entry, and nearly all of the law beyond it.
+    #[test]
+    fn tails_of_wide_laws_are_bounded() {
+        let m = 255u64;
+        let base = Base::from_mantissa(m << 40).unwrap();
+        for bits in [0, 2, 6, 14] {
+            for law in [Law::DoubleGeometric(base), Law::DiscreteGaussian(base)] {
+                let row = Row::of_law(law, bits, 1 << 16).unwrap();
+                let beyond = (row.reach + 1..row.reach + 300).map(|z| z.unsigned_abs() as usize);
+                let exponents =
+                    beyond.map(|z| if matches!(law, Law::DoubleGeometric(_)) { z } else { z * z });
+                let exponents: Vec<usize> = exponents.collect();
+                let last = *exponents.last().unwrap();
+                // In units of 2^(-8 last), by Horner's rule from the last one on.
+                let mut sum = UBig::ONE;
+                for pair in exponents.windows(2).rev() {
+                    let step = pair[1] - pair[0];
+                    sum = (UBig::ONE << (8 * (last - pair[0]))) + sum * UBig::from(m).pow(step);
+                }
+                sum *= UBig::from(m).pow(exponents[0]);
+                let entries = UBig::from(2 * row.reach.unsigned_abs() + 3);
+                let bound = &row.spare - &row.slack * entries;
+                assert!(sum << (bits + 1) <= bound << (8 * last), "{law:?}, {bits} bits");
+            }
+        }
+    }
+
+    /// A row of equal entries `low` up to `reach`, of a function that is `miss` above it as far as `far`: it misses just what it says.
+    fn flat(low: u64, reach: usize, miss: u64, far: i64) -> (Row, impl Fn(i64) -> UBig) {
+        let spare = UBig::from(miss) * UBig::from(2 * far.unsigned_abs() + 1);
+        let row = Row::of_half(&vec![UBig::from(low); reach + 1], spare, UBig::from(miss), 40).unwrap();
+        let entries = row.clone();
+        let exact = move |z: i64| entries.at(z) + UBig::from(if z.abs() <= far { miss } else { 0 });
+        (row, exact)
+    }
+
+    /// What sums, products and splits say that they miss is no more than they miss: an entry of the slack and two for the ends of the
+    /// range are rounding's.
+    #[test]
+    fn sums_products_and_splits_miss_just_what_they_say() {
+        const FAR: i64 = 9;
+        let places = || -2 * FAR..=2 * FAR;
+        // Products miss as much as they say where one of both reaches as far as the other's function.
+        for (reach_a, reach_b) in [(9, 3), (3, 9)] {
+            let (a, exact_a) = flat(1000, reach_a, 70, FAR);
+            let (b, exact_b) = flat(900, reach_b, 50, FAR);
+            let sum = |t: i64| places().map(|s| exact_a(s) * exact_b(t - s)).sum::<UBig>();
+            let product = |t: i64| exact_a(t) * exact_b(t);
+            let row = Row::of_sum(&a, &b, 40, 1000).unwrap();
+            let missed: Vec<UBig> = places().map(|t| sum(t) - row.at(t)).collect();
+            let all = UBig::from(2 * (a.reach + b.reach).unsigned_abs() + 1);
+            assert_eq!(row.spare, missed.iter().sum::<UBig>() + all, "a sum");
+            assert_eq!(row.slack, missed.iter().max().unwrap() + UBig::ONE, "an entry of a sum");
+            let row = Row::of_product(&a, &b, 40, 1000).unwrap();
+            let missed: Vec<UBig> = places().map(|t| product(t) - row.at(t)).collect();
+            let all = UBig::from(2 * a.reach.min(b.reach).unsigned_abs() + 1);
+            let total = missed.iter().sum::<UBig>() + all;
+            assert!(if reach_a == 9 { row.spare == total } else { row.spare >= total }, "a product");
+            assert_eq!(row.slack, missed.iter().max().unwrap() + UBig::ONE, "an entry of a product");
+            let weights = a.split(&b, 0);
+            let low = |s: i64| {
+                let place = usize::try_from(s - weights.first).ok();
+                place.and_then(|place| weights.low.get(place).cloned()).unwrap_or_default()
+            };
+            let missed: Vec<UBig> = places().map(|s| exact_a(s) * exact_b(-s) - low(s)).collect();
+            assert_eq!(weights.spare, missed.iter().sum(), "a split");
+            assert_eq!(&weights.slack, missed.iter().max().unwrap(), "an entry of a split");
+        }
+    }
+
+    /// Entries that a cut takes away whole are missed, too: of 1,024 and 400 times 7 on each side, of which 4 bits leave the first.
+    #[test]
+    fn entries_that_are_cut_away_are_missed() {
+        let mut half = vec![UBig::from(7u64); 401];
+        half[0] = UBig::from(1024u64);
+        let row = |half: &[UBig]| Row::of_half(half, UBig::ZERO, UBig::ZERO, 40).unwrap();
+        let cut = Row::of_product(&row(&half), &row(&vec![UBig::ONE; 401]), 4, 1000).unwrap();
+        assert_eq!((cut.reach, &cut.mass), (0, &UBig::from(8u64)));
+        // A unit is 128.
+        assert!((&cut.mass + &cut.spare) * UBig::from(128u64) >= UBig::from(1024u64 + 2 * 400 * 7));
+    }
 }

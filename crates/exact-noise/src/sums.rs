@@ -25,7 +25,7 @@ enum Shape {
 }
 
 /// Shapes, their rows, and tables of how sums are split.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sums {
     bits: u32,
     /// Made of shapes before them alone.

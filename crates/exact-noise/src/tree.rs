@@ -34,7 +34,7 @@ use crate::sums::Sums;
 /// assert_eq!((noise[0], noise[1] + noise[2], noise[3] + noise[4]), (0, 0, noise[1]));
 /// # Ok::<(), congenial_exact_noise::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tree {
     parents: Vec<Option<usize>>,
     sums: Sums,

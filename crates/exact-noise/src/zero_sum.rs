@@ -35,13 +35,13 @@ const MOST_COUNTS: u64 = 1 << 32;
 /// assert_eq!((noise.len(), noise.iter().sum::<i64>()), (100, 0));
 /// # Ok::<(), congenial_exact_noise::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ZeroSum {
     n: usize,
     way: Way,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Way {
     /// At most one count.
     Nothing,
@@ -215,6 +215,26 @@ mod tests {
                 }
                 assert!(missed <= &weights.spare << (FINE - bits), "{base:?}, {n}, {bits} bits");
             }
+        }
+    }
+
+    /// What is beyond the last entry on either side is bounded beside what the entries may miss: few bits of a wide law of two counts,
+    /// against `(r + 1)² q^(2r)` in whole numbers.
+    #[test]
+    fn tails_of_wide_groups_are_bounded() {
+        let m = 255u64;
+        let base = Base::from_mantissa(m << 40).unwrap();
+        let weight =
+            |r: usize, last: usize| UBig::from(r + 1).pow(2) * UBig::from(m).pow(2 * r) << (16 * (last - r));
+        for bits in [2, 4, 9] {
+            let weights = minus_parts(base, 2, bits, 1 << 20).unwrap();
+            let first = weights.first as usize;
+            let end = first + weights.low.len();
+            let mode = most_likely(base, 2).unwrap() as usize;
+            let last = end + 600;
+            let beyond: UBig = (0..first).chain(end..=last).map(|r| weight(r, last)).sum();
+            let bound = &weights.spare - &weights.slack * UBig::from(weights.low.len());
+            assert!(beyond << bits <= bound * weight(mode, last), "{bits} bits");
         }
     }
 }

@@ -13,10 +13,10 @@ pub fn dyadic(n: u64, k: u32) -> Base {
 
 /// `numerator / 2^places`.
 #[derive(Clone)]
-pub struct Dyadic(BigUint, usize);
+pub struct Dyadic(pub BigUint, pub usize);
 
 impl Dyadic {
-    fn times(&self, other: &Self) -> Self {
+    pub fn times(&self, other: &Self) -> Self {
         Self(&self.0 * &other.0, self.1 + other.1)
     }
 

@@ -123,7 +123,7 @@ fn trees_are_exact() {
     // An open root; a chain; a known state in an open nation; a known leaf; an open node whose children are known.
     type Case = (Vec<Option<usize>>, Vec<usize>, Vec<Option<Law>>, u32, f64);
     let cases: Vec<Case> = vec![
-        (root(2), vec![], vec![Some(a), Some(b)], 3, 0.8),
+        (root(2), vec![], vec![Some(a), Some(b)], 4, 0.8),
         (root(2), vec![], vec![Some(a), Some(b)], 10, 0.3),
         (root(2), vec![], vec![Some(b), Some(g)], 10, 0.3),
         (root(2), vec![], vec![Some(g), Some(b)], 10, 0.3),
@@ -143,7 +143,8 @@ fn trees_are_exact() {
         let known: Vec<bool> = (0..parents.len()).map(|v| known.contains(&v)).collect();
         let mut drawn = Tree::with_precision(&parents, &known, &laws, precision(1, rows)).unwrap();
         println!("{parents:?}, {rows} bits");
-        let depth = if rows == 3 { 21 } else { 20 };
+        // With 4 bits either draw can be one from behind its table, of 12 bits.
+        let depth = if rows == 4 { 16 } else { 20 };
         check(&tree(&parents, &known, &laws, 12), depth, most, |path| drawn.draw(path));
     }
 }
