@@ -29,9 +29,9 @@ impl Statement {
     /// choice. With k records a change pays k times as much epsilon, and k² times as much rho. Each level gets its share of the loss by
     /// `split`, on the assumption that the change is made on all levels that are not known: what it pays may be less.
     ///
-    /// Refused: a loss so small that there is no such noise, or one of a scale beyond 2^40, or that noise on so many counts could leave 2^53
-    /// (`λ n > 2^46` in all, so that all of it together stays within 2^52 but for a chance below `2 n e^-64`); a tree on which no such
-    /// change is possible.
+    /// Refused: a loss so small that there is no such noise, or one of a scale beyond 2^40, or that noise on so many counts could leave
+    /// 2^53 (`λ n > 2^46` in all, so that all of it together stays within 2^52 but for a chance below `2 n e^-64`); a tree on which no
+    /// such change is possible.
     pub fn new(privacy: &Privacy, tree: &Hierarchy) -> Result<Self> {
         let is_rho = privacy.law.family() == Family::DiscreteGaussian;
         let both = if privacy.protects == Protects::Moved { 2 } else { 1 };

@@ -36,6 +36,7 @@ mod random_systems;
 mod reading;
 mod readmes;
 mod release;
+mod released;
 mod scripts;
 mod sets;
 mod statements;

@@ -1,6 +1,6 @@
 //! Draws from the bits of the operating system, for `scripts/peers`, which holds them against another library's: a line of standard input
-//! `LAW LOSS N` (`double-geometric` or `discrete-gaussian`, what a unit pays, how many) is answered by a line with the seconds that they took
-//! and all of them.
+//! `LAW LOSS N` (`double-geometric` or `discrete-gaussian`, what a unit pays, how many) is answered by a line with the seconds that they
+//! took and all of them.
 //!
 //!     echo "double-geometric 1/113 10" | cargo run --release --package congenial-exact-noise --example draws
 

@@ -224,8 +224,9 @@ mod tests {
     fn tails_of_wide_groups_are_bounded() {
         let m = 255u64;
         let base = Base::from_mantissa(m << 40).unwrap();
-        let weight =
-            |r: usize, last: usize| UBig::from(r + 1).pow(2) * UBig::from(m).pow(2 * r) << (16 * (last - r));
+        let weight = |r: usize, last: usize| {
+            (UBig::from(r + 1).pow(2) * UBig::from(m).pow(2 * r)) << (16 * (last - r))
+        };
         for bits in [2, 4, 9] {
             let weights = minus_parts(base, 2, bits, 1 << 20).unwrap();
             let first = weights.first as usize;

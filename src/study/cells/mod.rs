@@ -105,7 +105,8 @@ table! {
         /// trees: `laplace`, `double-geometric`, `gaussian`, `discrete-gaussian`; tables: all of these, `l1`, `l2`,
         /// `generalized-gaussian`
         law: LawKind;
-        /// see `docs/reference/config.md`
+        /// see `docs/reference/config.md`; of all methods `release` alone draws by the sampler of `congenial release`, with bits of the
+        /// cell's seeded streams in the place of the operating system's
         method: MethodKind;
         /// of the method: `name=value`, joined by commas; empty if none
         options: String;
@@ -153,7 +154,8 @@ table! {
         /// total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its
         /// truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is
         /// above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of
-        /// its proposals over the acceptance; null for chains, where it is not known
+        /// its proposals over the acceptance; 0 for `release`, whose law has a base above that of the cell by less than 2^-48; null
+        /// for chains, where it is not known
         tv_error: Option<f64>, "probability";
         /// chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of
         /// bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al.

@@ -9,12 +9,14 @@
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`] and [`BoundedMargins`],
 //!   [`Grouped`] (few equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2), [`Truncated`] (inequalities, few free
 //!   dimensions) and [`Entry`] (nothing tied).
+//! - [`ReleaseSampler`]: integer noise on hierarchies as a real release draws it, with the [`Dyadic`] bases of one.
 //! - [`Rejection`], [`RealRejection`], [`TreeRejection`]: proposals of a sampler that keeps less.
 //! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 
 pub mod composition;
 mod continuous;
 mod defect;
+mod dyadic;
 mod entry;
 mod floors;
 mod foreseen;
@@ -30,6 +32,7 @@ mod planar;
 mod pull;
 mod real_rejection;
 mod rejection;
+mod release;
 mod table;
 mod tilt;
 mod tree_rejection;
@@ -37,6 +40,7 @@ mod truncated;
 mod zero_sum;
 
 pub use continuous::{ContinuousExact, ContinuousSampler, RealComponent};
+pub use dyadic::Dyadic;
 pub use entry::{Entry, Within};
 pub use floors::LeafFloors;
 pub use gaussian_tree::GaussianTree;
@@ -50,6 +54,7 @@ pub use parts::PartsScratch;
 pub use planar::{Fall, FewDimensions};
 pub use real_rejection::RealRejection;
 pub use rejection::{Rejection, Source};
+pub use release::{Lent, ReleaseSampler};
 pub use table::Table;
 pub use tree_rejection::TreeRejection;
 pub use truncated::Truncated;

@@ -35,6 +35,7 @@ mod pieces;
 mod problem;
 mod projection;
 mod rejection;
+mod release;
 mod sums;
 mod table;
 mod topdown;
@@ -72,6 +73,7 @@ impl MethodKind {
         Self(&klein::Klein),
         Self(&mis::Mis),
         Self::REJECTION,
+        Self(&release::Release),
         Self(&l2::L2),
         Self(&l1::L1),
         Self(&nnl2::Nnl2),

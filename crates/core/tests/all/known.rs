@@ -5,7 +5,9 @@
 use crate::common::*;
 use congenial_core::chain;
 use congenial_core::diagnostics::Moments;
-use congenial_core::exact::{GaussianTree, IntegerTree, LaplaceTree, PartsScratch, TreeLaw, TreeSampler};
+use congenial_core::exact::{
+    Dyadic, GaussianTree, IntegerTree, LaplaceTree, PartsScratch, ReleaseSampler, TreeLaw, TreeSampler,
+};
 use congenial_core::imaging::{
     BlueDown, BlueDownScratch, L2, TopDown, TopDownReal, TopDownRealScratch, TopDownScratch,
 };
@@ -52,6 +54,60 @@ fn exact_case<L: IntegerLaw>(laws: &[L], seed: u64) {
 fn integers_are_the_listed_law() {
     exact_case(&geometric([0.3, 0.35, 0.25]), 100);
     exact_case(&[0.6, 0.7, 0.5].map(|sigma| DiscreteGaussian::new(sigma).unwrap()), 200);
+}
+
+/// What a real release draws, on a tree with its leaves within `reach`.
+fn released_case<L: IntegerLaw>(
+    tree: &Hierarchy,
+    laws: &[L],
+    dyadic: fn(L) -> congenial_core::Result<Dyadic>,
+    (reach, seed): (i64, u64),
+) {
+    let law = listed_tree(tree, laws, None, reach);
+    let laws: Vec<Dyadic> = laws.iter().map(|&law| dyadic(law).unwrap()).collect();
+    let sampler = ReleaseSampler::on_tree(tree, &laws).unwrap();
+    let (mut rng, mut noise) = (test_stream(seed), vec![7; tree.nodes()]);
+    assert_law(&law, 60_000, || {
+        sampler.lend(|lent| lent.draw(&mut rng, &mut noise)).unwrap();
+        noise.clone()
+    });
+}
+
+/// The law of `exact`, listed: its bases are off by less than 2^-48, which no test sees.
+#[test]
+fn released_noise_is_the_listed_law() {
+    for (known, seed) in KNOWN.iter().chain([&&[][..]]).zip(1000..) {
+        let laws = geometric([0.3, 0.35, 0.25]);
+        released_case(&tree(known), &laws, Dyadic::double_geometric, (4, seed));
+        let laws = [0.6, 0.7, 0.5].map(|sigma| DiscreteGaussian::new(sigma).unwrap());
+        released_case(&tree(known), &laws, Dyadic::discrete_gaussian, (4, seed + 100));
+    }
+    // Wider noise, of which less than 1e-6 lies beyond: a total that is known, or measured, of three.
+    for (is_known, seed) in [(true, 1200), (false, 1300)] {
+        let tree = Hierarchy::from_parents(&[0, 0, 0, 0]).unwrap();
+        let tree = tree.with_known(vec![is_known, false, false, false]).unwrap();
+        released_case(&tree, &geometric([3.0, 2.0, 1.0])[..2], Dyadic::double_geometric, (30, seed));
+        let laws = [3.0, 4.0].map(|sigma| DiscreteGaussian::new(sigma).unwrap());
+        released_case(&tree, &laws, Dyadic::discrete_gaussian, (25, seed + 1));
+    }
+}
+
+/// What is drawn depends on the stream alone: not on what was drawn before, nor on who else draws.
+#[test]
+fn released_noise_is_a_function_of_its_stream() {
+    let dyadic = |law| Dyadic::double_geometric(law).unwrap();
+    let laws: Vec<Dyadic> = geometric([6.0, 5.0, 4.0]).into_iter().map(dyadic).collect();
+    let sampler = ReleaseSampler::on_tree(&tree(&[0]), &laws).unwrap();
+    let draw = |seed: u64| {
+        let mut noise = vec![0; 9];
+        sampler.lend(|lent| lent.draw(&mut test_stream(seed), &mut noise)).unwrap();
+        noise
+    };
+    let first: Vec<Vec<i64>> = (0..200).map(draw).collect();
+    let again: Vec<Vec<i64>> = (0..200).rev().map(draw).collect();
+    assert!(first.iter().eq(again.iter().rev()) && first[0] != first[1]);
+    // One in the hands of another.
+    sampler.lend(|_| (0..200).for_each(|seed| assert_eq!(draw(seed), first[seed as usize])));
 }
 
 fn chain_case<K: Dispersed<Value = i64>>(kernel: &K, law: &HashMap<Vec<i64>, f64>, thin: u64, seed: u64) {

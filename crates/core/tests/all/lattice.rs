@@ -6,7 +6,8 @@ use crate::common::*;
 use congenial_core::coupling::{MeetingTimes, meet};
 use congenial_core::diagnostics::Moments;
 use congenial_core::exact::{
-    BoundedMargins, ExactLattice, LatticeExact, LatticeScratch, MarginsTable, Rejection, Source,
+    BoundedMargins, Dyadic, ExactLattice, LatticeExact, LatticeScratch, MarginsTable, Rejection,
+    ReleaseSampler, Source,
 };
 use congenial_core::invariant::{Component, Hierarchy, Inequalities, Linear, Region};
 use congenial_core::kernel::{Coupled, LatticeGibbs, LatticeMetropolis, Start};
@@ -282,6 +283,47 @@ fn exact_samplers_have_the_listed_law() {
     exact_has_the_law(DoubleGeometric::new(0.8).unwrap(), 8);
     exact_has_the_law(DiscreteGaussian::new(1.3).unwrap(), 8);
     exact_has_the_law(EuclideanLaplace::new(0.6).unwrap(), 8);
+}
+
+fn released_noise_has_the_law<L: LatticeLaw>(
+    law: L,
+    dyadic: fn(L) -> congenial_core::Result<Dyadic>,
+    reach: i64,
+) {
+    let mut rng = test_stream(23);
+    let explicit = |text: &str| Linear::matrix(&matrix(text)).unwrap();
+    for (name, invariant) in [
+        ("total", Linear::total(3).unwrap()),
+        ("partition", Linear::partition(&[0, 1, 0, 2]).unwrap()),
+        ("free cells", explicit("0 1 1 0")),
+        ("two that are equal, and a free cell", explicit("1 -1 0")),
+        ("a sum that is measured", explicit("1 0 -1 1")),
+        ("one of a sum that is known", explicit("1 1 0 0;0 -1 1 1")),
+        ("a known entry", Linear::total(4).unwrap().with_known(&[1]).unwrap()),
+    ] {
+        println!("release {name} {law:?}");
+        let want = listed(&invariant, &law, reach);
+        let sampler = ReleaseSampler::on_table(&invariant, dyadic(law).unwrap()).unwrap();
+        let mut noise = vec![0; invariant.entries()];
+        assert_law(&want, 40_000, || {
+            sampler.lend(|lent| lent.draw(&mut rng, &mut noise)).unwrap();
+            invariant.check(&noise).unwrap();
+            noise.clone()
+        });
+    }
+    for (_, invariant) in
+        small_systems().into_iter().filter(|(name, _)| ["margins", "subsets", "matrix"].contains(name))
+    {
+        let why = ReleaseSampler::on_table(&invariant, dyadic(law).unwrap()).unwrap_err().to_string();
+        assert!(why.contains("cannot serve equations that are no hierarchy"), "{why}");
+    }
+}
+
+/// Reach 8, as above.
+#[test]
+fn released_noise_has_the_listed_law() {
+    released_noise_has_the_law(DoubleGeometric::new(0.8).unwrap(), Dyadic::double_geometric, 8);
+    released_noise_has_the_law(DiscreteGaussian::new(1.3).unwrap(), Dyadic::discrete_gaussian, 8);
 }
 
 /// Chains of independent starts, long against their mixing time.
