@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // Tests open files and take logarithms of their own.
 
 mod bases;
+mod clones;
 mod enclosed;
 mod oracle;
 mod paths;
