@@ -3,6 +3,7 @@
 //! is escaped where those are written, on top of it.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 /// Text as a terminal may show it: control characters but the end of a line, and characters that
 /// turn the direction of writing, are written out.
@@ -23,6 +24,11 @@ pub fn line(text: &str) -> Cow<'_, str> {
         text if text.contains('\n') => Cow::Owned(text.replace('\n', "\\u{a}")),
         text => text,
     }
+}
+
+/// A path as [`line()`] shows it.
+pub fn place(path: &Path) -> String {
+    line(&path.display().to_string()).into_owned()
 }
 
 /// Text as a terminal may show it, in as many bytes, with question marks for what is not shown: for texts in which

@@ -2,7 +2,7 @@
 
 use crate::failure::Result;
 use crate::grid;
-use crate::page::{counted, line};
+use crate::page::{counted, place};
 use crate::study::{self, Document};
 use std::path::PathBuf;
 
@@ -44,10 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             }
             Document::Gridless(config) => config.words(),
         };
-        super::print(&format!(
-            "{}: fine ({what}); the data were not looked at\n",
-            line(&path.display().to_string())
-        ))?;
+        super::print(&format!("{}: fine ({what}); the data were not looked at\n", place(path)))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::files::replace_at;
-use crate::page::{self, Format, counted, line};
+use crate::page::{self, Format, counted, line, place};
 use crate::release::ledger::{self, Head, History, Ledger, Limit, Opening, Protects};
 use crate::release::{Certificate, booked};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ fn new(file: &Path, (unit, records): (&str, u64), limit: &str, protects: Protect
     let limit = Limit::parse(limit).map_err(|e| Failure::Usage(format!("--limit: {e}")))?;
     let opening = Opening { unit: unit.to_owned(), records, protects, limit };
     let Head { head, .. } = Ledger::create(file, &opening)?;
-    super::print(&format!("{}: line 1, head {head}\n", line(&file.display().to_string())))
+    super::print(&format!("{}: line 1, head {head}\n", place(file)))
 }
 
 fn show(file: &Path, format: Format, output: Option<&Path>) -> Result<()> {
@@ -96,7 +96,7 @@ fn show(file: &Path, format: Format, output: Option<&Path>) -> Result<()> {
 fn verify(file: &Path, certificates: &[PathBuf]) -> Result<()> {
     let (history, short) = History::read_whole(file)?;
     let Head { head, lines } = history.head();
-    let name = line(&file.display().to_string()).to_string();
+    let name = place(file);
     let mut said = format!(
         "{name}: {}, each with the hash of the one before, head {head}\n",
         counted(lines as f64, "whole line")
@@ -104,7 +104,7 @@ fn verify(file: &Path, certificates: &[PathBuf]) -> Result<()> {
     let mut wrong = Vec::new();
     for path in certificates {
         let certificate = Certificate::read(path)?;
-        let place = line(&path.display().to_string()).to_string();
+        let place = place(path);
         match booked(&certificate, &history) {
             Ok(words) => said += &format!("{place}: {words}\n"),
             Err(why) => wrong.push(format!("{place}: {why}")),

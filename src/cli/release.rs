@@ -1,7 +1,7 @@
 //! `congenial release`
 
 use crate::failure::{Failure, Result};
-use crate::page::{self, Page, line};
+use crate::page::{self, Page, line, place};
 use crate::release::{Config, check, make, plan, validate};
 use congenial_exact_noise::System;
 use std::path::PathBuf;
@@ -60,11 +60,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             let (files, pays) = (made.files.join(", "), &made.certificate.pays);
             super::print(&format!(
                 "{}: {files}\nIt paid {} {}: line {} of {}.\n",
-                line(&out.display().to_string()),
+                place(out),
                 pays.measure,
                 pays.unit,
                 made.certificate.ledger.lines,
-                line(&ledger.display().to_string())
+                place(ledger)
             ))
         }
         Verb::Check { folder } => {
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             super::print(&format!(
                 "{}: {} files are what congenial {} computes from noisy.parquet.\nIts certificate states that the change of a unit pays \
                  {} {} at most.\nRelease {}: whether its ledger has booked that, `congenial ledger verify` says.\n",
-                line(&folder.display().to_string()),
+                place(folder),
                 names.len(),
                 env!("CARGO_PKG_VERSION"),
                 certificate.pays.measure,

@@ -5,7 +5,7 @@ use super::split::SplitSpec;
 use super::values::{Axis, Budgets};
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
-use crate::page::line;
+use crate::page::place;
 use crate::privacy::Amount;
 use miette::NamedSource;
 use serde::de::DeserializeOwned;
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         let (text, span, note) = super::excerpt::excerpt(self.text, span);
         Failure::Config {
             message: message.into(),
-            source_code: NamedSource::new(line(&self.path.display().to_string()), text).into(),
+            source_code: NamedSource::new(place(&self.path), text).into(),
             span: span.into(),
             label: label.into() + &note,
         }

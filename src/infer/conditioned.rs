@@ -28,7 +28,7 @@ pub struct Walked {
 
 /// Chains.
 const CHAINS: usize = 4;
-/// Of the steps that are kept, as many as this part are left out before them.
+/// Steps that are left out before those that are kept: one for this many of these.
 const LEFT_OUT: usize = 3;
 /// Steps kept at least, of all chains: fewer would hardly mix.
 const LEAST: usize = 800;

@@ -106,7 +106,7 @@ pub struct Interval {
     pub by: By,
     /// The ends of a band that holds for all counts of its level, or for all districts or queries, at once.
     pub band: Option<Band>,
-    /// Of a bootstrap: how often an interval by the law of the noise alone would hold; NaN where there is none.
+    /// How often an interval by the law of the noise alone would hold, beside a bootstrap; NaN where there is none.
     pub naive: f64,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{By, Inferred, Interval, Met, Ratio};
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, Table, counted, grouped, line, thousands};
+use crate::page::{Page, Table, counted, grouped, line, place, thousands};
 use std::collections::HashSet;
 
 /// Nodes of a level that are shown by name at most.
@@ -24,7 +24,7 @@ impl Inferred {
     /// The heading of the page.
     pub fn title(&self) -> String {
         let (method, law) = (self.noisy.method_words(), self.noisy.law.name());
-        format!("{}: {method}, {law} noise", line(&self.noisy.path.display().to_string()))
+        format!("{}: {method}, {law} noise", place(&self.noisy.path))
     }
 
     fn of_level(&self, level: usize) -> impl Iterator<Item = &Interval> {

@@ -23,7 +23,7 @@ pub enum Shared {
 /// The mean of a prior.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mean {
-    /// The same for all leaves.
+    /// One for all leaves.
     Number(f64),
     /// That of each leaf, in a column of the table of leaves.
     Column(String),

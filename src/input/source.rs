@@ -172,7 +172,7 @@ impl InvariantSpec {
         }
     }
 
-    /// The same with other names of columns.
+    /// This source with other names of columns.
     pub fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
         let all = |columns: &[String]| columns.iter().map(|column| name(column)).collect();
         let bound = |bound: &Option<Bound>| match bound {

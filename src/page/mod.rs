@@ -8,7 +8,7 @@ mod rows;
 mod text;
 mod words;
 
-pub use crate::escape::{field, line, masked, shown};
+pub use crate::escape::{field, line, masked, place, shown};
 pub use choice::Choice;
 pub use html::{Head, Source, html};
 pub use rows::{Column, Number, Pivot, distinct, grouped};

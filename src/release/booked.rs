@@ -2,10 +2,10 @@
 
 use super::certificate::{Certificate, PLACES};
 use super::config::{Config, change};
-use super::ledger::{Entry, Head, History, Spent};
-use super::make::known_before;
+use super::known::known_before;
+use super::ledger::{Entry, Head, History, Line, Spent};
 use crate::hash;
-use crate::page::line;
+use crate::page::{line, place};
 
 /// What a ledger says of a certificate: where it has it.
 ///
@@ -17,13 +17,13 @@ pub fn booked(certificate: &Certificate, history: &History) -> Result<String, St
         return Err(absent(&stated, history));
     }
     let at = stated.lines;
-    let entry = history.lines().iter().find(|line| line.line == at).map(|line| &line.entry);
-    let Some(Entry::Spent(spent)) = entry else {
+    let spending = history.lines().iter().find(|line| line.line == at);
+    let Some(Line { entry: Entry::Spent(spent), time, .. }) = spending else {
         return Err(format!("it was made at line {at}, which books no release"));
     };
     let config = Config::of(&history.path, certificate.config.clone())
         .map_err(|e| format!("its config is none: {}", line(&e.to_string())))?;
-    if let Some((what, booked, stated)) = differs((certificate, &config), (at, spent), history) {
+    if let Some((what, booked, stated)) = differs((certificate, &config), (at, time, spent), history) {
         let [booked, stated] = [booked, stated].map(|text| line(&text).into_owned());
         return Err(format!("line {at} has booked the {what} `{booked}`, and it states `{stated}`"));
     }
@@ -43,7 +43,7 @@ pub fn booked(certificate: &Certificate, history: &History) -> Result<String, St
 /// What a certificate states otherwise than it was booked: its name, as it was booked, as it is stated.
 fn differs(
     (certificate, config): (&Certificate, &Config),
-    (at, spent): (u64, &Spent),
+    (at, time, spent): (u64, &String, &Spent),
     history: &History,
 ) -> Option<(&'static str, String, String)> {
     let (opened, issued, pays) = (history.opened(), &certificate.issued, &certificate.pays);
@@ -52,11 +52,10 @@ fn differs(
         None => format!("rho {}", spent.pays.rho().rounded_up(PLACES)),
     };
     let of = |text: &String| text.clone();
-    let time = history.lines().iter().find(|line| line.line == at).map(|line| of(&line.time));
     let before = history.spent().filter(|(line, _)| line.line < at).flat_map(|(_, spent)| &spent.known);
     let parts = [
         ("data set", of(&opened.id), of(&certificate.ledger.data_set)),
-        ("time", time.unwrap_or_default(), of(&issued.time)),
+        ("time", of(time), of(&issued.time)),
         ("known counts before", known_before(config, before).join("; "), issued.known_before.join("; ")),
         ("release", of(&spent.release), of(&issued.release)),
         ("unit", of(&opened.unit), of(&issued.unit)),
@@ -72,7 +71,7 @@ fn differs(
 
 /// What a certificate whose head is not in a ledger tells.
 fn absent(stated: &Head, history: &History) -> String {
-    let (ledger, lines) = (line(&history.path.display().to_string()).to_string(), history.head().lines);
+    let (ledger, lines) = (place(&history.path), history.head().lines);
     let why = match stated.lines > lines {
         true => format!("has {lines}: it was put back to an earlier state, or is the ledger of other data"),
         false => {

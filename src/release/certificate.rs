@@ -94,7 +94,7 @@ pub struct Level {
     pub counts: u64,
     /// How many of them are released as they are: they are known, or follow from those that are.
     pub known: u64,
-    /// Of its noise, `2^48 q`.
+    /// The base of its noise, as `2^48 q`.
     pub mantissa: Option<u64>,
     /// lambda or sigma, in counts.
     pub scale: Option<f64>,

@@ -83,8 +83,8 @@ pub struct Privacy {
     pub law: LawKind,
     /// What the change may pay: epsilon of a pure law, rho of a Gaussian one.
     pub loss: Ratio,
-    /// By level that is not known, its share of that.
-    pub split: Vec<Ratio>,
+    /// By level that is not known, its share of that: a fraction.
+    pub split: Vec<(u64, u64)>,
     /// Whether the noise is conditioned on the equations; else it is free.
     pub conditioned: bool,
 }
@@ -107,7 +107,7 @@ pub enum Table {
     L2,
     /// From the root down, integers >= 0.
     TopDown,
-    /// The same from the best linear estimates.
+    /// As `TopDown`, from the best linear estimates.
     BlueDown,
 }
 
@@ -207,7 +207,7 @@ impl Config {
         Self::of(path, text)
     }
 
-    /// The same of a text. `path`: its name, and where paths in it begin.
+    /// Reads it from a text. `path`: its name, and where paths in it begin.
     pub fn of(path: &Path, text: String) -> Result<Self> {
         let elsewhere = |key: &str| match key {
             "seed" => Some("noise is drawn from the operating system: a release has no seed".to_owned()),
@@ -338,14 +338,12 @@ fn privacy(checker: &Checker, wire: WirePrivacy, data: &Data) -> Result<Privacy>
     }
     let measured = data.levels.len() + 1 - data.known;
     let split = match wire.split {
-        None => vec![exact(1, measured as u64); measured],
+        None => vec![(1, measured as u64); measured],
         Some(given) => {
             let span = given.span();
             let shares: Vec<Ratio> =
                 given.into_inner().into_iter().map(|Exact(share)| share.value().clone()).collect();
             let sum = shares.iter().fold(zero.clone(), |sum, share| sum.plus(share));
-            let is_long =
-                |share: &Ratio| share.to_string().split('/').any(|part| part.parse::<u64>().is_err());
             if shares.len() != measured || sum != exact(1, 1) || shares.contains(&zero) {
                 let levels = std::iter::once(&data.root).chain(&data.levels).skip(data.known);
                 let label = format!(
@@ -356,16 +354,26 @@ fn privacy(checker: &Checker, wire: WirePrivacy, data: &Data) -> Result<Privacy>
                 let message = format!("privacy.split: got {} that add up to {}", shares.len(), sum.text());
                 return Err(checker.error(message, span, label));
             }
-            if let Some(share) = shares.iter().find(|share| is_long(share)) {
-                let share = ledger::Exact::up(share)?;
-                let message = format!("privacy.split: got the share {}", share.text());
-                return Err(checker.error(message, span, "want fractions of numbers below 2^64"));
-            }
-            shares
+            let short = |share: &Ratio| match fraction(share) {
+                Some(fraction) => Ok(fraction),
+                None => {
+                    let message =
+                        format!("privacy.split: got the share {}", ledger::Exact::up(share)?.text());
+                    Err(checker.error(message, span.clone(), "want fractions of numbers below 2^64"))
+                }
+            };
+            shares.iter().map(short).collect::<Result<_>>()?
         }
     };
     let conditioned = one_of(checker, "privacy.noise", &wire.noise, NOISE)?;
     Ok(Privacy { protects, records, law, loss: loss.into_inner().0.value().clone(), split, conditioned })
+}
+
+/// The numbers of a fraction; `None` if one is not below 2^64.
+fn fraction(number: &Ratio) -> Option<(u64, u64)> {
+    let text = number.to_string();
+    let (above, below) = text.split_once('/').unwrap_or((&text, "1"));
+    Some((above.parse().ok()?, below.parse().ok()?))
 }
 
 fn publish(checker: &Checker, wire: WirePublish, privacy: &Privacy) -> Result<Publish> {

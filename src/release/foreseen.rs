@@ -9,7 +9,7 @@ use super::statement::Statement;
 use crate::failure::Result;
 use crate::infer::{Nodes, Repeated};
 
-/// Of draws of errors, where no law is computed.
+/// The seed of draws of errors, where no law is computed.
 const SEED: u64 = 1;
 
 /// A release before its data.
@@ -34,15 +34,18 @@ impl Foreseen {
         let domain = Domain::read(config)?;
         let statement = Statement::new(&config.privacy, &domain.tree)?;
         let noise = Noise::new(config.privacy.conditioned, &statement, &domain.tree)?;
-        let names = || (0..domain.tree.nodes()).map(|v| domain.name(v).to_owned()).collect();
-        let nodes = || Nodes { tree: domain.tree.clone(), names: names() };
-        let blank = || noisy::blank(config, nodes(), &statement);
-        if matches!(config.publish.table, Table::L2 | Table::BlueDown) {
-            public::projected(&blank()?, config.publish.table, SEED)?;
-        }
-        let repeated = |level| Repeated::new(blank()?, &[], (level, SEED));
-        let halves = config.publish.intervals.map(repeated).transpose()?;
-        let halves = halves.map(|repeated| repeated.halves().collect());
+        let halves = halves(config, &domain, &statement)?;
         Ok(Self { domain, statement, noise, halves })
     }
+}
+
+/// Does with counts of 0 what is done with the noisy ones; the halves of intervals. Refused: variances and widths that do not fit.
+fn halves(config: &Config, domain: &Domain, statement: &Statement) -> Result<Option<Vec<f64>>> {
+    let names = (0..domain.tree.nodes()).map(|v| domain.name(v).to_owned()).collect();
+    let blank = noisy::blank(config, Nodes { tree: domain.tree.clone(), names }, statement)?;
+    if matches!(config.publish.table, Table::L2 | Table::BlueDown) {
+        public::projected(&blank, config.publish.table, SEED)?;
+    }
+    let Some(level) = config.publish.intervals else { return Ok(None) };
+    Ok(Some(Repeated::new(blank, &[], (level, SEED))?.halves().collect()))
 }

@@ -4,7 +4,8 @@ use super::certificate::{self, Certificate, Head, Issued};
 use super::config::{Config, Data};
 use super::domain::Domain;
 use super::foreseen::Foreseen;
-use super::ledger::{Known, Ledger, Pays, Spend, Spent, new_id, possible};
+use super::known::{known, known_before};
+use super::ledger::{Ledger, Pays, Spend, Spent, new_id, possible};
 use super::statement::Statement;
 use super::{counts, noisy, page, public, registry};
 use crate::failure::{Failure, Result};
@@ -13,7 +14,7 @@ use crate::hash;
 use crate::invariant::Hierarchy;
 use crate::store::FileDigest;
 use congenial_exact_noise::Bits;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -164,27 +165,6 @@ fn spend(config: &Config, domain: &Domain, statement: &Statement, ledger: &Ledge
         known,
     };
     Ok(Spend { protects: privacy.protects, records: privacy.records, spent })
-}
-
-/// The columns of counts that releases before this one gave exactly (`before`), and this one does not.
-pub(super) fn known_before<'a>(config: &Config, before: impl Iterator<Item = &'a Known>) -> Vec<String> {
-    let own = &config.data.levels[..config.data.known.saturating_sub(1)];
-    let is_more = |known: &&Known| config.data.known == 0 || known.keys().any(|column| !own.contains(column));
-    let name = |known: &Known| match known.is_empty() {
-        true => config.data.root.clone(),
-        false => known.keys().cloned().collect::<Vec<_>>().join(", "),
-    };
-    let names: BTreeSet<String> = before.filter(is_more).map(name).collect();
-    names.into_iter().collect()
-}
-
-/// The counts that are released as they are: those of the last known level, which the levels above add up.
-fn known(config: &Config, domain: &Domain) -> Vec<Known> {
-    let Some(last) = config.data.known.checked_sub(1) else { return Vec::new() };
-    let of = |v: usize| {
-        config.data.levels.iter().cloned().zip(domain.keys(v).into_iter().map(str::to_owned)).take(last)
-    };
-    domain.tree.level_nodes(last).map(|v| of(v).collect()).collect()
 }
 
 /// The counts with their noise. What is said of data that are refused is one sentence.

@@ -24,6 +24,7 @@ mod config;
 mod counts;
 mod domain;
 mod foreseen;
+mod known;
 pub mod ledger;
 mod make;
 mod noise;

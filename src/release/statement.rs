@@ -37,9 +37,8 @@ impl Statement {
         let both = if privacy.protects == Protects::Moved { 2 } else { 1 };
         let known = tree.levels() - privacy.split.len();
         let times = weight(privacy.records, is_rho).saturating_mul(both);
-        let base = |share: &Ratio| {
-            let part = part_of(&privacy.loss, share, times)?;
-            Base::from_loss(&part)
+        let base = |&(above, below): &(u64, u64)| {
+            Base::from_loss(&privacy.loss.times(above).per(below)?.per(times)?)
         };
         let refused = |e| Failure::Usage(format!("privacy: {e}"));
         let mut bases = vec![None; known];
@@ -119,18 +118,6 @@ impl Statement {
     /// What the protected change pays.
     pub fn unit(&self) -> Ratio {
         self.of_records(self.records)
-    }
-}
-
-/// A share of a loss, of which `times` such parts are paid. Errors: a share of numbers beyond 2^64.
-fn part_of(loss: &Ratio, share: &Ratio, times: u64) -> congenial_exact_noise::Result<Ratio> {
-    let text = share.to_string();
-    let (above, below) = text.split_once('/').unwrap_or((&text, "1"));
-    let number = |text: &str| text.parse::<u64>().ok();
-    match (number(above), number(below)) {
-        (Some(above), Some(below)) => loss.times(above).per(below)?.per(times),
-        // Refused as a parameter: no whole number is that large.
-        _ => Ratio::new(1, 0),
     }
 }
 

@@ -74,7 +74,7 @@ impl Free {
 struct DoubleGeometric {
     /// `2q / (1 + q)`.
     nonzero: Chance,
-    /// Of the digits below `2^J`, the highest first.
+    /// The chances of the digits below `2^J`, the highest first.
     digits: Vec<Chance>,
     /// `q^(2^J)`.
     beyond: Chance,

@@ -176,7 +176,7 @@ impl Row {
         }
     }
 
-    /// Of a sum `t` of two, the weights of the first, `a(s) b(t - s)`.
+    /// The weights of the first of two whose sum is `t`, `a(s) b(t - s)`.
     pub(crate) fn split(&self, other: &Self, t: i64) -> Weights {
         let overlap = self.overlap(other, t);
         let low = overlap.map(|(_, i, j)| self.products(other, i, j).collect()).unwrap_or_default();
@@ -225,7 +225,7 @@ mod tests {
         row: Row,
         exact: Vec<UBig>,
         units: i64,
-        /// Of more than a few bits, so that bounds are near.
+        /// Whether it has more than a few bits, so that bounds are near.
         is_fine: bool,
     }
 

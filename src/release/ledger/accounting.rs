@@ -98,7 +98,7 @@ impl Account {
         releases.into_iter().fold(none, |account, pays| account.with(pays, 1))
     }
 
-    /// The same with a release more, so many times.
+    /// What is spent with a release more, so many times.
     pub fn with(&self, pays: &Pays, times: u64) -> Self {
         let losses = pays.loss().map(|loss| self.losses.plus(&loss.times(times)));
         Self {

@@ -30,12 +30,12 @@ study! {
         /// The smallest count of every size by which the last level is told; default [0, 1, 10, 100, 1000, 10000].
         #[schemars(with = "Option<Vec<i64>>")]
         sizes: Option<Spanned<Vec<i64>>>,
-        /// Of releases whose error depends on the counts also intervals of a parametric bootstrap, by so many draws for each
-        /// release; at least 99.
+        /// Draws for each release of a parametric bootstrap, at least 99: releases whose error depends on the counts get its
+        /// intervals, too.
         #[schemars(with = "Option<i64>", range(min = 99))]
         bootstrap: Option<Spanned<i64>>,
-        /// Of releases that have a posterior also its intervals, with this prior for every leaf, as `congenial infer --prior` takes
-        /// it; without columns of a table.
+        /// A prior of every leaf, as `congenial infer --prior` takes it, without columns of a table: releases that have a
+        /// posterior get its intervals, too.
         #[schemars(with = "Option<String>")]
         prior: Option<Spanned<String>>,
         /// A model by which the counts are drawn anew for every release, and whose coefficients are looked for in the place of
@@ -68,7 +68,7 @@ pub(super) struct WireModel {
     /// Columns with the coefficient by which the logarithm of the mean moves.
     #[schemars(with = "std::collections::BTreeMap<String, f64>")]
     coefficients: Spanned<BTreeMap<String, f64>>,
-    /// Of negative binomial counts, whose variance is `mean + mean^2/size`; without it they are Poisson.
+    /// The size of negative binomial counts, whose variance is `mean + mean^2/size`; without it counts are Poisson.
     #[schemars(with = "Option<f64>")]
     size: Option<Spanned<f64>>,
 }

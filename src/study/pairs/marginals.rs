@@ -107,7 +107,7 @@ pub(in crate::study) struct Comparison<'a> {
     /// How many parts it has.
     parts: u64,
     levels: Levels,
-    /// Of real noise, by node.
+    /// The widths of bins of real noise, by node.
     bins: Vec<f64>,
 }
 

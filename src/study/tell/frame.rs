@@ -68,7 +68,7 @@ table! {
 pub struct Framing {
     /// The change that is paid for; if nothing is said that of the study, or the first of all that is possible for one of the cells.
     pub change: Option<ChangeKind>,
-    /// Of several master seeds the cells of each; else those that stand for all of them.
+    /// Whether each of several master seeds has its cells; else one cell stands for all of them.
     pub by_seed: bool,
 }
 

@@ -121,7 +121,7 @@ fn no_hierarchy() -> Error {
 
 /// The hierarchies of a table, one after the other.
 struct Forest {
-    /// Of every node its parent, which stands before it.
+    /// By node its parent, which stands before it.
     parents: Vec<Option<usize>>,
     known: Vec<bool>,
     /// By count, its node.

@@ -147,7 +147,7 @@ impl<'a> Conditioned<'a> {
         Ok(Proposal { log_normaliser: self.log_normaliser(counts)?, uniform })
     }
 
-    /// The same without its normaliser, which equal counts share: the uniform number that decides of it.
+    /// A proposal, without the logarithm of its normaliser, which equal counts share: the uniform number that decides of it.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, counts: &mut [i64]) -> f64 {
         self.posterior.draw(rng, counts);
         open01(rng)

@@ -80,7 +80,7 @@ impl Release<'_> {
     }
 }
 
-/// The same of counts that are there: `Σ_i ln p(x_i | μ_i, k)`, of any numbers x >= 0.
+/// The likelihood of counts that are there: `Σ_i ln p(x_i | μ_i, k)`, of any numbers x >= 0.
 pub(super) fn score_of_counts(counts: &[f64], means: &[f64], size: Option<f64>) -> Score {
     let mut score = Score { log_likelihood: 0.0, by_log_mean: Vec::new(), by_log_size: 0.0 };
     for (&x, &mean) in counts.iter().zip(means) {

@@ -210,7 +210,7 @@ fn climb(of: &dyn LogLikelihood, start: &[f64], inverse: Vec<Vec<f64>>, strict: 
     })
 }
 
-/// Of a log likelihood this is rounding.
+/// What rounding may make of a log likelihood.
 fn slack(value: f64) -> f64 {
     1e-13 * (1.0 + value.abs())
 }

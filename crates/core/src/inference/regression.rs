@@ -126,7 +126,7 @@ impl<'a> Regression<'a> {
         Ok(Self { reading: Reading::Release(release), counts, names, columns, log_offset, total })
     }
 
-    /// The same model of the released counts of the leaves, read as if they were the counts, those below 0 as 0: what is done where
+    /// This model of the released counts of the leaves, read as if they were the counts, those below 0 as 0: what is done where
     /// nobody thinks of the noise. Its estimates are pulled to 0, and its intervals are too short.
     pub fn naive(&self) -> Self {
         let counts = match &self.reading {
@@ -190,7 +190,7 @@ impl<'a> Regression<'a> {
         })
     }
 
-    /// The same mean for all offsets alike, and a size of 1.
+    /// One rate for all leaves, and a size of 1.
     fn level_start(&self) -> Vec<f64> {
         let mut start = vec![0.0; self.names.len()];
         start[0] = libm::log(self.total / self.log_offset.iter().map(|&log| libm::exp(log)).sum::<f64>());

@@ -216,9 +216,8 @@ pub fn real_tree_gamma(tree: &Hierarchy, rates: &[f64]) -> Result<RealGamma> {
 
 /// `ln c` of a known total of counts >= 0 with Laplace noise, but for a constant.
 ///
-/// Of the noise `z >= -x` with sum 0 let s entries be negative, their sizes `a_i` in `[0, x_i]` with the sum m, the other `n - s` with
-/// the
-/// same sum: `c(x) = Σ_s ∫ V_s(m) m^(n-s-1)/(n-s-1)! e^(-2rm) dm`, `V_s` the sum, over all sets of s entries, of the density of
+/// Let s entries of the noise `z >= -x` with sum 0 be negative, their sizes `a_i` in `[0, x_i]` with the sum m, the other `n - s` with
+/// the same sum: `c(x) = Σ_s ∫ V_s(m) m^(n-s-1)/(n-s-1)! e^(-2rm) dm`, `V_s` the sum, over all sets of s entries, of the density of
 /// `Σ a_i` at m, a spline with breakpoints at the sums of subsets of x. These are integers: on every interval between two the splines
 /// are
 /// polynomials, in Bernstein's basis, where sums, integrals and products of polynomials >= 0 have coefficients >= 0: nothing cancels.

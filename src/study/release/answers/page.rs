@@ -33,8 +33,8 @@ fn keep(worst: &mut Vec<AnswerRow>, row: &AnswerRow) {
     }
 }
 
-/// Of every query one table of the groups that err most, and one of what its stated intervals hold, each over the first cells;
-/// then a release by somebody else, by size. `noise`: what is said of a cell's noise.
+/// Two tables of every query, over the first cells: the groups that err most, and what its stated intervals hold; then a release by
+/// somebody else, by size. `noise`: what is said of a cell's noise.
 pub(in crate::study) fn pages(run: &Named, noise: NoiseWords) -> Result<Page> {
     let queries: Vec<QueryRow> = run.run.all()?;
     let cells = run.by_cell(|row: &SizeRow| row.cell)?;
