@@ -32,6 +32,7 @@ const CORE: Order = &[
     "chain",
     "coupling",
     "imaging",
+    "cube",
     "privacy",
     "methods",
     "against",

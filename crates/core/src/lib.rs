@@ -96,6 +96,7 @@ pub mod chain;
 pub mod closed_form;
 pub mod coupling;
 mod crew;
+pub mod cube;
 pub mod diagnostics;
 mod error;
 pub mod exact;

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod common;
+mod cube;
 mod diagnostics;
 mod hierarchy;
 mod known;

@@ -1,0 +1,97 @@
+//! What is measured of the tables on each level.
+
+use super::domain::Domain;
+use super::query::Marginal;
+use crate::error::{Error, Result};
+
+/// The queries that are measured on each level of a tree, with the variances of their answers' noise.
+#[derive(Debug, Clone)]
+pub struct Measurements {
+    pub(super) domain: Domain,
+    pub(super) queries: Vec<Marginal>,
+    /// By level, by query; `None`: not measured, 0: known.
+    pub(super) variances: Vec<Vec<Option<f64>>>,
+}
+
+impl Measurements {
+    /// - `variances`: by level, by query, of the noise of an answer, in counts squared; `None` where it is not measured, 0 where it is known.
+    ///
+    /// Refused: levels with another number of variances than there are queries; variances that are not 0 or from 2^-300 to 2^300.
+    pub fn new(domain: &Domain, queries: Vec<Marginal>, variances: Vec<Vec<Option<f64>>>) -> Result<Self> {
+        if let Some(wrong) = variances.iter().find(|own| own.len() != queries.len()) {
+            return Err(Error::parameter("variances of a level", wrong.len(), "one for each query"));
+        }
+        let (least, most) = (libm::scalbn(1.0, -300), libm::scalbn(1.0, 300));
+        let good = |variance: &f64| *variance == 0.0 || (least..=most).contains(variance);
+        if let Some(wrong) = variances.iter().flatten().flatten().find(|variance| !good(variance)) {
+            return Err(Error::parameter(
+                "variance",
+                format!("{wrong:e}"),
+                "0, or a number from 2^-300 to 2^300",
+            ));
+        }
+        Ok(Self { domain: domain.clone(), queries, variances })
+    }
+
+    /// The cells of a table.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// The queries.
+    pub fn queries(&self) -> &[Marginal] {
+        &self.queries
+    }
+
+    /// The queries that are measured or known on a level, with the variances of their noise.
+    pub fn of_level(&self, level: usize) -> impl Iterator<Item = (usize, f64)> {
+        self.variances[level].iter().enumerate().filter_map(|(query, variance)| Some((query, (*variance)?)))
+    }
+
+    /// What the measurements of a level say of each kind of coefficients.
+    pub(super) fn kinds(&self, level: usize) -> Vec<Said> {
+        let kinds = 1u32 << self.domain.free().len();
+        (0..kinds).map(|kind| self.said(level, kind)).collect()
+    }
+
+    fn said(&self, level: usize, kind: u32) -> Said {
+        let joint = self.domain.joint();
+        let (mut finite, mut known) = (Vec::new(), Vec::new());
+        let mut precision = vec![0.0; joint * joint];
+        for (query, variance) in self.of_level(level) {
+            let marginal = &self.queries[query];
+            for row in &marginal.rows {
+                let mut h = vec![0.0; joint];
+                if marginal.reaches(kind) {
+                    row.iter().for_each(|&j| h[j as usize] = marginal.factor);
+                }
+                if variance == 0.0 {
+                    // Of kinds that it does not reach, too: a row has one place in all of them.
+                    known.push(h);
+                    continue;
+                }
+                if marginal.reaches(kind) {
+                    for &i in row {
+                        for &j in row {
+                            let at = i as usize * joint + j as usize;
+                            precision[at] += marginal.factor * marginal.factor / variance;
+                        }
+                    }
+                    finite.push((h, variance));
+                }
+            }
+        }
+        Said { finite, known, precision }
+    }
+}
+
+/// What the measurements of a level say of a kind of coefficients: of a vector over the combinations of joined attributes.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    /// What is measured of it, `hᵀ c`, each with the variance of its noise.
+    pub(super) finite: Vec<(Vec<f64>, f64)>,
+    /// What is known of it, `hᵀ c`: 0 where nothing is.
+    pub(super) known: Vec<Vec<f64>>,
+    /// `Σ h hᵀ / variance` over what is measured.
+    pub(super) precision: Vec<f64>,
+}

@@ -1,0 +1,297 @@
+//! Up and down a tree of tables, subtree by subtree, on all cores.
+
+use super::basis;
+use super::gls::Gls;
+use super::measurements::Measurements;
+use super::query::Marginal;
+use crate::crew::Crew;
+use std::ops::Range;
+
+/// Numbers of the tables of a subtree that one thread holds: 64 MiB. A larger subtree is cut.
+const SUBTREE: usize = 1 << 23;
+
+/// What was measured of a node: by query, its answers.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// By query; empty where it is not measured on this level.
+    pub of: Vec<Vec<f64>>,
+}
+
+/// The estimate of a node's table.
+#[derive(Debug)]
+pub struct Estimate<'a> {
+    gls: &'a Gls,
+    coefficients: &'a [f64],
+}
+
+impl Estimate<'_> {
+    /// The answers of a query.
+    pub fn answers(&self, query: &Marginal, out: &mut Vec<f64>) {
+        query.of_coefficients(self.coefficients, self.gls.measurements.domain.free_cells(), out);
+    }
+
+    /// All cells, in the order of the domain.
+    pub fn cells(&self, out: &mut Vec<f64>) {
+        out.clear();
+        out.extend_from_slice(self.coefficients);
+        basis::backward(out, &self.gls.measurements.domain.free_sizes());
+    }
+}
+
+/// What a thread uses again and again.
+#[derive(Debug, Default)]
+struct Scratch {
+    answers: Answers,
+    weighed: Vec<f64>,
+    known: Vec<f64>,
+    rest: Vec<f64>,
+    scratch: Vec<f64>,
+    /// By level below a subtree's root, the estimates of its nodes.
+    levels: Vec<Vec<f64>>,
+}
+
+impl Gls {
+    /// Estimates all tables, in subtrees that are cut alike on all machines: up, then down.
+    ///
+    /// - `crew`: who does it.
+    /// - `keep`: numbers that may be held at once beside the tables above the subtrees; where all subtrees have more, each is gone up twice.
+    /// - `measure`: writes the answers of a node, each query's as long as [`Marginal::answers`] says; called twice for some nodes, with the same answers.
+    /// - `see`: is given the estimates of a subtree's nodes one after the other, parents first; what it makes of them is handed back, that of the
+    ///   nodes above the subtrees first.
+    pub fn estimate<R: Default + Send>(
+        &self,
+        crew: &dyn Crew,
+        keep: usize,
+        measure: impl Fn(usize, &mut Answers) + Sync + Send,
+        see: impl Fn(&mut R, usize, &Estimate) + Sync + Send,
+    ) -> Vec<R> {
+        let cells = self.measurements.domain.cells();
+        let (above, roots) = self.cut(cells);
+        let total: usize = roots.iter().map(|&root| self.nodes_under(root) * cells).sum();
+        let kept = total <= keep;
+        let up = |scratch: &mut Scratch, root: usize| {
+            self.up(root, &measure, scratch);
+            let top = scratch.levels[0].clone();
+            (root, top, if kept { std::mem::take(&mut scratch.levels) } else { Vec::new() })
+        };
+        let subtrees = crew.each(roots, up);
+        let mut results = vec![R::default()];
+        let mut own = vec![0.0; above.len() * cells];
+        let place = |v: usize| above.binary_search(&v).ok();
+        let (mut tops, mut rest): (Vec<_>, Vec<_>) =
+            subtrees.into_iter().map(|(root, top, levels)| ((root, top), levels)).unzip();
+        let mut scratch = Scratch::default();
+        for (at, &v) in above.iter().enumerate().rev() {
+            let mut sum = vec![0.0; cells];
+            for child in self.tree.children(v) {
+                match place(child) {
+                    Some(child) => add(&mut sum, &own[child * cells..][..cells]),
+                    None => add(&mut sum, &tops[find(&tops, child)].1),
+                }
+            }
+            self.combine(v, &mut sum, &measure, &mut scratch);
+            own[at * cells..][..cells].copy_from_slice(&sum);
+        }
+        for (at, &v) in above.iter().enumerate() {
+            let mut rest = own[at * cells..][..cells].to_vec();
+            see(&mut results[0], v, &Estimate { gls: self, coefficients: &rest });
+            for child in self.tree.children(v) {
+                let estimate = match place(child) {
+                    Some(child) => &own[child * cells..][..cells],
+                    None => &tops[find(&tops, child)].1,
+                };
+                rest.iter_mut().zip(estimate).for_each(|(rest, x)| *rest -= x);
+            }
+            self.spread(v, &mut rest, &mut scratch.scratch);
+            for child in self.tree.children(v) {
+                match place(child) {
+                    Some(at) => self.move_down(child, &mut own[at * cells..][..cells], &rest),
+                    None => {
+                        let at = find(&tops, child);
+                        self.move_down(child, &mut tops[at].1, &rest);
+                    }
+                }
+            }
+        }
+        let down = |scratch: &mut Scratch, ((root, top), levels): ((usize, Vec<f64>), Vec<Vec<f64>>)| {
+            match levels.is_empty() {
+                true => self.up(root, &measure, scratch),
+                false => scratch.levels = levels,
+            }
+            let mut result = R::default();
+            scratch.levels[0].copy_from_slice(&top);
+            self.down(root, scratch, |v, estimate| see(&mut result, v, estimate));
+            result
+        };
+        results.extend(crew.each(tops.into_iter().zip(rest.drain(..)).collect(), down));
+        results
+    }
+
+    /// The nodes above the subtrees that are done one by one, ascending; the roots of these, ascending.
+    fn cut(&self, cells: usize) -> (Vec<usize>, Vec<usize>) {
+        let (mut above, mut roots, mut open) = (Vec::new(), Vec::new(), vec![0]);
+        while let Some(v) = open.pop() {
+            match self.tree.is_leaf(v) || self.nodes_under(v).saturating_mul(cells) <= SUBTREE {
+                true => roots.push(v),
+                false => {
+                    above.push(v);
+                    open.extend(self.tree.children(v));
+                }
+            }
+        }
+        above.sort_unstable();
+        roots.sort_unstable();
+        (above, roots)
+    }
+
+    /// By level from a node down, the nodes of its subtree.
+    fn ranges(&self, root: usize) -> Vec<Range<usize>> {
+        let mut all = vec![root..root + 1];
+        while let Some(last) = all.last() {
+            let below = self.tree.children(last.start).start..self.tree.children(last.end - 1).end;
+            if below.is_empty() {
+                break;
+            }
+            all.push(below);
+        }
+        all
+    }
+
+    fn nodes_under(&self, root: usize) -> usize {
+        self.ranges(root).iter().map(ExactSizeIterator::len).sum()
+    }
+
+    /// The estimates of the nodes of a subtree from what is below each, into `scratch.levels`.
+    fn up(&self, root: usize, measure: &impl Fn(usize, &mut Answers), scratch: &mut Scratch) {
+        let cells = self.measurements.domain.cells();
+        let ranges = self.ranges(root);
+        let mut levels = std::mem::take(&mut scratch.levels);
+        levels.resize(ranges.len(), Vec::new());
+        for (depth, range) in ranges.iter().enumerate().rev() {
+            let (upper, lower) = levels.split_at_mut(depth + 1);
+            let own = &mut upper[depth];
+            own.clear();
+            own.resize(range.len() * cells, 0.0);
+            for (v, estimate) in range.clone().zip(own.chunks_exact_mut(cells)) {
+                for child in self.tree.children(v) {
+                    add(estimate, &lower[0][(child - ranges[depth + 1].start) * cells..][..cells]);
+                }
+                self.combine(v, estimate, measure, scratch);
+            }
+        }
+        scratch.levels = levels;
+    }
+
+    /// From the estimate of a subtree's root those of all its nodes, which are seen parents first.
+    fn down(&self, root: usize, scratch: &mut Scratch, mut see: impl FnMut(usize, &Estimate)) {
+        let cells = self.measurements.domain.cells();
+        let ranges = self.ranges(root);
+        let Scratch { levels, rest, scratch, .. } = scratch;
+        for (depth, range) in ranges.iter().enumerate() {
+            let (upper, lower) = levels.split_at_mut(depth + 1);
+            for (v, estimate) in range.clone().zip(upper[depth].chunks_exact(cells)) {
+                see(v, &Estimate { gls: self, coefficients: estimate });
+                let children = self.tree.children(v);
+                if children.is_empty() {
+                    continue;
+                }
+                let first = ranges[depth + 1].start;
+                let family = &mut lower[0][(children.start - first) * cells..(children.end - first) * cells];
+                rest.clear();
+                rest.extend_from_slice(estimate);
+                for own in family.chunks_exact(cells) {
+                    rest.iter_mut().zip(own).for_each(|(rest, x)| *rest -= x);
+                }
+                self.spread(v, rest, scratch);
+                children
+                    .zip(family.chunks_exact_mut(cells))
+                    .for_each(|(child, own)| self.move_down(child, own, rest));
+            }
+        }
+    }
+
+    /// Moves the sum of the estimates of a node's children by what is measured of it.
+    fn combine(
+        &self,
+        v: usize,
+        estimate: &mut [f64],
+        measure: &impl Fn(usize, &mut Answers),
+        scratch: &mut Scratch,
+    ) {
+        let Scratch { answers, weighed, known, scratch, .. } = scratch;
+        let level = self.tree.level(v);
+        answers.prepare(&self.measurements, level);
+        measure(v, answers);
+        let has_known = self.weigh(level, answers, weighed, known);
+        self.move_up(v, estimate, weighed, has_known.then_some(&**known), scratch);
+    }
+
+    /// What the answers of a node say of its coefficients: `Σ h y / variance` of what is measured, `y` of what is known; whether anything is
+    /// known to be other than 0.
+    fn weigh(
+        &self,
+        level: usize,
+        answers: &mut Answers,
+        weighed: &mut Vec<f64>,
+        known: &mut Vec<f64>,
+    ) -> bool {
+        let Measurements { domain, queries, .. } = &self.measurements;
+        let cells = domain.free_cells();
+        weighed.clear();
+        weighed.resize(domain.cells(), 0.0);
+        known.clear();
+        let mut is_any = false;
+        for (query, variance) in self.measurements.of_level(level) {
+            let (marginal, own) = (&queries[query], &mut answers.of[query]);
+            marginal.forward(own);
+            for (row, values) in marginal.rows.iter().zip(own.chunks_exact(marginal.places.len())) {
+                if variance == 0.0 {
+                    let from = known.len();
+                    known.resize(from + cells, 0.0);
+                    marginal
+                        .places
+                        .iter()
+                        .zip(values)
+                        .for_each(|(&place, y)| known[from + place as usize] = *y);
+                    is_any |= values.iter().any(|y| *y != 0.0);
+                    continue;
+                }
+                let weight = marginal.factor / variance;
+                for &combination in row {
+                    let own = &mut weighed[combination as usize * cells..][..cells];
+                    if marginal.places.len() == cells {
+                        own.iter_mut().zip(values).for_each(|(sum, y)| *sum += weight * y);
+                    } else {
+                        marginal
+                            .places
+                            .iter()
+                            .zip(values)
+                            .for_each(|(&place, y)| own[place as usize] += weight * y);
+                    }
+                }
+            }
+        }
+        is_any
+    }
+}
+
+impl Answers {
+    /// Makes place for the answers of a level.
+    fn prepare(&mut self, measurements: &Measurements, level: usize) {
+        self.of.resize(measurements.queries.len(), Vec::new());
+        self.of.iter_mut().for_each(Vec::clear);
+        for (query, _) in measurements.of_level(level) {
+            self.of[query].resize(measurements.queries[query].answers(), 0.0);
+        }
+    }
+}
+
+fn add(out: &mut [f64], of: &[f64]) {
+    out.iter_mut().zip(of).for_each(|(out, x)| *out += x);
+}
+
+/// The place of a subtree by its root.
+fn find(tops: &[(usize, Vec<f64>)], root: usize) -> usize {
+    tops.binary_search_by_key(&root, |(root, _)| *root)
+        .expect("a child is above the subtrees, or the root of one")
+}

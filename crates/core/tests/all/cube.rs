@@ -1,0 +1,292 @@
+//! Trees of tables against dense least squares: every cell as an unknown, every answer as a row, what is known as an equation.
+#![allow(clippy::disallowed_methods)] // An oracle need not agree to the last bit.
+
+use congenial_core::Alone;
+use congenial_core::cube::{Answers, Domain, Estimate, Gls, Marginal, Measurements, Query, Zero};
+use congenial_core::imaging::L2;
+use congenial_core::invariant::Hierarchy;
+use congenial_core::rng::{Rng, below, normal};
+use nalgebra::{DMatrix, DVector};
+
+use crate::common::test_stream;
+
+/// A tree of tables with what is measured of it.
+struct System {
+    tree: Hierarchy,
+    queries: Vec<Query>,
+    domain: Domain,
+    variances: Vec<Vec<Option<f64>>>,
+}
+
+fn number(rng: &mut impl Rng, from: u64, to: u64) -> usize {
+    (from + below(rng, to - from + 1)) as usize
+}
+
+fn chance(rng: &mut impl Rng, one_in: u64) -> bool {
+    below(rng, one_in) == 0
+}
+
+/// A tree of up to 4 levels, of which some leaves are above the last.
+fn tree(rng: &mut impl Rng) -> Hierarchy {
+    let (mut parents, mut level) = (vec![0], vec![0]);
+    for _ in 0..number(rng, 0, 3) {
+        let mut below = Vec::new();
+        for &v in &level {
+            let children = if below.is_empty() { number(rng, 1, 3) } else { number(rng, 0, 3) };
+            for _ in 0..children {
+                below.push(parents.len());
+                parents.push(v);
+            }
+        }
+        level = below;
+    }
+    Hierarchy::from_parents(&parents).unwrap()
+}
+
+impl System {
+    fn random(rng: &mut impl Rng) -> Self {
+        loop {
+            let sizes: Vec<u32> = (0..number(rng, 0, 3)).map(|_| number(rng, 1, 4) as u32).collect();
+            let tree = tree(rng);
+            let some = |rng: &mut _| -> Vec<usize> { (0..sizes.len()).filter(|_| chance(rng, 2)).collect() };
+            let detailed = Query::of(&(0..sizes.len()).collect::<Vec<_>>());
+            let mut queries = vec![detailed];
+            for _ in 0..number(rng, 0, 4) {
+                let mut query = Query::of(&some(rng));
+                if !sizes.is_empty() && chance(rng, 3) {
+                    let attribute = number(rng, 0, sizes.len() as u64 - 1);
+                    let mut groups = vec![Vec::new(); 2];
+                    for category in 0..sizes[attribute] {
+                        if let Some(group) = groups.get_mut(number(rng, 0, 2)) {
+                            group.push(category);
+                        }
+                    }
+                    groups.retain(|group| !group.is_empty());
+                    if !groups.is_empty() {
+                        query = query.grouping(attribute, groups);
+                    }
+                }
+                queries.push(query);
+            }
+            let mut zeros = Vec::new();
+            if chance(rng, 3) {
+                let of = some(rng)
+                    .into_iter()
+                    .map(|attribute| (attribute, vec![below(rng, u64::from(sizes[attribute])) as u32]));
+                zeros.push(Zero { of: of.collect() });
+                zeros.retain(|zero| !zero.of.is_empty());
+            }
+            let Ok(domain) = Domain::new(&sizes, &zeros, &queries) else { continue };
+            if domain.cells() * tree.leaves().len() > 60 {
+                continue;
+            }
+            let leaves: Vec<usize> = tree.leaves().iter().map(|&leaf| tree.level(leaf as usize)).collect();
+            let mut variances = Vec::new();
+            for level in 0..tree.levels() {
+                let of = |(query, rng): (usize, &mut _)| match number(rng, 0, 5) {
+                    0 if query > 0 => Some(0.0),
+                    1 | 2 if query > 0 || !leaves.contains(&level) => None,
+                    _ => Some((1.5 * normal(rng)).exp()),
+                };
+                variances.push((0..queries.len()).map(|query| of((query, rng))).collect());
+            }
+            return Self { tree, queries, domain, variances };
+        }
+    }
+
+    fn gls(&self) -> Gls {
+        let marginals = self.queries.iter().map(|query| Marginal::new(&self.domain, query)).collect();
+        let measurements = Measurements::new(&self.domain, marginals, self.variances.clone()).unwrap();
+        Gls::new(&self.tree, measurements).unwrap()
+    }
+
+    /// The row of a sum over areas, of a cell of the domain or of what an answer counts.
+    fn row(&self, areas: &[(usize, f64)], counts: impl Fn(usize) -> bool) -> DVector<f64> {
+        let cells = self.domain.cells();
+        let mut row = DVector::zeros(self.tree.leaves().len() * cells);
+        for (place, &leaf) in self.tree.leaves().iter().enumerate() {
+            let mut v = leaf as usize;
+            loop {
+                let weight: f64 = areas.iter().filter(|(area, _)| *area == v).map(|(_, weight)| weight).sum();
+                (0..cells).filter(|&cell| counts(cell)).for_each(|cell| row[place * cells + cell] += weight);
+                if v == 0 {
+                    break;
+                }
+                v = self.tree.parent(v);
+            }
+        }
+        row
+    }
+}
+
+/// Dense least squares: the unknowns' best estimate and its covariance.
+struct Dense {
+    estimate: DVector<f64>,
+    covariance: DMatrix<f64>,
+}
+
+impl Dense {
+    /// `rows`: of what is measured, each with its value and variance; 0 of what is known.
+    fn of(unknowns: usize, rows: &[(DVector<f64>, f64, f64)]) -> Self {
+        let (known, finite): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, _, variance)| *variance == 0.0);
+        let mut gram = DMatrix::zeros(unknowns, unknowns);
+        let mut along = DVector::zeros(unknowns);
+        for (row, value, _) in known {
+            gram += row * row.transpose();
+            along += row * *value;
+        }
+        // What is known spans the eigenvectors whose eigenvalues are not 0.
+        let eigen = gram.symmetric_eigen();
+        let most = eigen.eigenvalues.amax();
+        let mut particular = DVector::zeros(unknowns);
+        let mut open = Vec::new();
+        for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+            match *value > 1e-9 * most {
+                true => particular += vector * (vector.dot(&along) / value),
+                false => open.push(vector.into_owned()),
+            }
+        }
+        let mut covariance = DMatrix::zeros(unknowns, unknowns);
+        if open.is_empty() {
+            return Self { estimate: particular, covariance };
+        }
+        let z = DMatrix::from_columns(&open);
+        let mut precision = DMatrix::zeros(open.len(), open.len());
+        let mut right = DVector::zeros(open.len());
+        for (row, value, variance) in finite {
+            let own = z.transpose() * row;
+            precision += &own * own.transpose() / *variance;
+            right += &own * ((value - row.dot(&particular)) / *variance);
+        }
+        let inverse = precision.cholesky().unwrap().inverse();
+        covariance += &z * &inverse * z.transpose();
+        Self { estimate: particular + z * inverse * right, covariance }
+    }
+}
+
+/// By node the cells of its estimate, of answers that are given by node and query.
+fn estimated(gls: &Gls, keep: usize, answers: &[Vec<Vec<f64>>]) -> Vec<(usize, Vec<f64>)> {
+    let measure = |v: usize, out: &mut Answers| {
+        out.of
+            .iter_mut()
+            .zip(&answers[v])
+            .filter(|(own, _)| !own.is_empty())
+            .for_each(|(own, given)| own.copy_from_slice(given));
+    };
+    let see = |all: &mut Vec<(usize, Vec<f64>)>, v: usize, estimate: &Estimate| {
+        let mut cells = Vec::new();
+        estimate.cells(&mut cells);
+        all.push((v, cells));
+    };
+    gls.estimate(&Alone, keep, measure, see).into_iter().flatten().collect()
+}
+
+/// Estimates of every cell of every area, and variances of sums over areas, in 1,000 random systems: trees with leaves on several levels,
+/// attributes, groups that leave categories out, structural zeros, queries that are known on some levels.
+#[test]
+fn estimates_and_variances_are_those_of_dense_least_squares() {
+    let mut rng = test_stream(420);
+    let (mut joined, mut known) = (0, 0);
+    for system in 0..1000 {
+        let own = System::random(&mut rng);
+        let gls = own.gls();
+        joined += usize::from(own.domain.joint() > 1);
+        known += usize::from(own.variances.iter().flatten().flatten().any(|variance| *variance == 0.0));
+        let cells = own.domain.cells();
+        let unknowns = own.tree.leaves().len() * cells;
+        let truth = DVector::from_fn(unknowns, |_, _| 10.0 * normal(&mut rng));
+        let mut answers = vec![vec![Vec::new(); own.queries.len()]; own.tree.nodes()];
+        let mut rows = Vec::new();
+        for v in 0..own.tree.nodes() {
+            for (query, variance) in gls.measurements().of_level(own.tree.level(v)) {
+                let marginal = &gls.measurements().queries()[query];
+                for answer in 0..marginal.answers() {
+                    let row =
+                        own.row(&[(v, 1.0)], |cell| marginal.answer_of(&own.domain, cell) == Some(answer));
+                    let value = row.dot(&truth) + variance.sqrt() * normal(&mut rng);
+                    answers[v][query].push(value);
+                    rows.push((row, value, variance));
+                }
+            }
+        }
+        let dense = Dense::of(unknowns, &rows);
+        let scale = dense.estimate.amax().max(1.0);
+        let all = estimated(&gls, usize::MAX, &answers);
+        assert_eq!(all.len(), own.tree.nodes());
+        for (v, cells) in &all {
+            for (cell, got) in cells.iter().enumerate() {
+                let want = own.row(&[(*v, 1.0)], |other| other == cell).dot(&dense.estimate);
+                assert!(
+                    (got - want).abs() < 1e-9 * scale,
+                    "system {system}, node {v}, cell {cell}: {got} {want}"
+                );
+            }
+        }
+        // Subtrees that are gone up twice give the same bits.
+        assert!(estimated(&gls, 0, &answers) == all);
+        for _ in 0..4 {
+            let areas: Vec<(usize, f64)> = (0..number(&mut rng, 1, 4))
+                .map(|_| (below(&mut rng, own.tree.nodes() as u64) as usize, normal(&mut rng)))
+                .collect();
+            let variances = gls.variances(&areas);
+            let marginal = &gls.measurements().queries()[below(&mut rng, own.queries.len() as u64) as usize];
+            for answer in 0..marginal.answers() {
+                let row = own.row(&areas, |cell| marginal.answer_of(&own.domain, cell) == Some(answer));
+                let want = row.dot(&(&dense.covariance * &row));
+                let got = variances.answer(marginal, answer);
+                assert!((got - want).abs() < 1e-9 * (1.0 + want), "system {system}, {areas:?}: {got} {want}");
+            }
+        }
+    }
+    assert!(joined > 200 && known > 400, "{joined} {known}");
+}
+
+/// Without attributes the estimate is that of least squares on the tree, to 1e-9; with some, so is that of every cell where only the detailed
+/// table is measured.
+#[test]
+fn without_queries_it_is_least_squares_on_a_tree() {
+    let mut rng = test_stream(421);
+    for sizes in [&[][..], &[3, 2]] {
+        for _ in 0..50 {
+            let tree = tree(&mut rng);
+            let variances: Vec<f64> = (0..tree.levels()).map(|_| normal(&mut rng).exp()).collect();
+            let queries = [Query::of(&(0..sizes.len()).collect::<Vec<_>>())];
+            let domain = Domain::new(sizes, &[], &queries).unwrap();
+            let measured = variances.iter().map(|variance| vec![Some(*variance)]).collect();
+            let measurements =
+                Measurements::new(&domain, vec![Marginal::new(&domain, &queries[0])], measured).unwrap();
+            let gls = Gls::new(&tree, measurements).unwrap();
+            let cells = domain.cells();
+            let noise: Vec<f64> = (0..tree.nodes() * cells).map(|_| normal(&mut rng)).collect();
+            let answers: Vec<Vec<Vec<f64>>> = noise.chunks(cells).map(|own| vec![own.to_vec()]).collect();
+            let l2 = L2::new(&tree, &variances).unwrap();
+            let own = estimated(&gls, usize::MAX, &answers);
+            for cell in 0..cells {
+                let mut want: Vec<f64> = (0..tree.nodes()).map(|v| noise[v * cells + cell]).collect();
+                l2.project(&mut want);
+                assert!(own.iter().all(|(v, got)| (got[cell] - want[*v]).abs() < 1e-9));
+            }
+        }
+    }
+}
+
+/// A table of which leaves do not determine every cell is refused; so are variances that are none.
+#[test]
+fn what_is_not_determined_is_refused() {
+    let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
+    let queries = [Query::of(&[0, 1]), Query::of(&[0]), Query::of(&[1])];
+    let domain = Domain::new(&[2, 3], &[], &queries).unwrap();
+    let gls = |variances: Vec<Vec<Option<f64>>>| {
+        let marginals = queries.iter().map(|query| Marginal::new(&domain, query)).collect();
+        Measurements::new(&domain, marginals, variances).and_then(|all| Gls::new(&tree, all))
+    };
+    let refused = |variances| gls(variances).unwrap_err().to_string();
+    let one = Some(1.0);
+    assert!(gls(vec![vec![None, None, None], vec![one, None, None]]).is_ok());
+    let open = refused(vec![vec![one, one, one], vec![None, one, one]]);
+    assert!(open.contains("level: got 1") && open.contains("detailed table"), "{open}");
+    assert!(refused(vec![vec![one, one, one]]).contains("variances"));
+    assert!(refused(vec![vec![one, one], vec![one, one]]).contains("one for each query"));
+    assert!(refused(vec![vec![Some(-1.0), one, one], vec![one, one, one]]).contains("-1"));
+    assert!(refused(vec![vec![Some(f64::NAN), one, one], vec![one, one, one]]).contains("NaN"));
+}
