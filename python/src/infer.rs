@@ -17,9 +17,9 @@ const WIDTH: usize = 120;
 
 /// A model: the law of its counts, its covariates and its offset.
 type Asked = (String, Vec<String>, Option<String>);
-/// What is inferred: intervals, whether they hold whatever the counts are, the page, the model, and draws with the level and the keys
-/// of every node.
-type Found<'py> = (Table, bool, String, Option<Table>, Option<Draws<'py>>);
+/// What is inferred: intervals, whether they hold whatever the counts are, the page, the model, the ratios, and draws with the level and
+/// the keys of every node.
+type Found<'py> = (Table, bool, String, Option<Table>, Option<Table>, Option<Draws<'py>>);
 /// Draws by nodes, and for every node the column of its level with its keys.
 type Draws<'py> = (Bound<'py, PyArray2<i64>>, Vec<(String, String)>);
 
@@ -32,6 +32,7 @@ pub fn inferred(
     levels: Vec<String>,
     invariants: Option<PathBuf>,
     queries: Option<PathBuf>,
+    ratios: Vec<String>,
     level: f64,
     prior: Option<String>,
     leaves: Option<PathBuf>,
@@ -54,7 +55,7 @@ pub fn inferred(
             levels,
             invariants,
             queries,
-            ratios: Vec::new(),
+            ratios,
             level,
             prior: prior.transpose()?,
             leaves,
@@ -68,6 +69,8 @@ pub fn inferred(
     let (fields, columns) = infer::columns(&inferred);
     let table = Table::held("intervals", fields, columns);
     let model = inferred.modelled.as_ref().map(|modelled| Table::records("model", &modelled.rows(level)));
+    let ratios = inferred.ratio_rows();
+    let ratios = (!ratios.is_empty()).then(|| Table::records("ratios", &ratios));
     let page = inferred.page().to_text(WIDTH);
     let noisy = &inferred.noisy;
     let kept = (draws > 0).then(|| {
@@ -79,7 +82,7 @@ pub fn inferred(
         let kept = inferred.kept.clone().into_pyarray(py).reshape([draws, noisy.counts()])?;
         Ok::<_, PyErr>((kept, names))
     });
-    Ok((table, inferred.is_guaranteed, page, model, kept.transpose()?))
+    Ok((table, inferred.is_guaranteed, page, model, ratios, kept.transpose()?))
 }
 
 /// The likelihood of a noisy file at means of the leaves' counts.

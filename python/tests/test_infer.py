@@ -47,6 +47,24 @@ def test_intervals_of_a_release(release, tmp_path):
     assert both["name"] == "both" and both["estimate"] == sum(row["estimate"] for row in leaves[:2])
 
 
+def test_ratios_of_districts(release, tmp_path):
+    zones = [row for row in congenial.infer(release).intervals if row["of"] == "zone"][:2]
+    districts = tmp_path / "districts.csv"
+    lines = [f"{row['group']},{row['zone']},{name}" for row, name in zip(zones, "AB")]
+    districts.write_text("group,zone,name\n" + "\n".join(lines) + "\n")
+    inferred = congenial.infer(release, districts, ratios=[("A", "B"), "B/A"])
+    one, other = inferred.ratios
+    above, below = (max(row["estimate"], 0) for row in zones)
+    assert (one["ratio"], other["ratio"]) == ("A/B", "B/A") and one["guaranteed"] and one["found_by"] == "law"
+    assert below == 0 or one["estimate"] == pytest.approx(above / below)
+    assert one["low"] <= one["high"] and other["low"] <= other["high"]
+    # The same angles from the other side.
+    assert other["low"] == pytest.approx(1 / one["high"] if one["high"] > 0 else numpy.inf, rel=1e-6, abs=1e-9)
+    assert "Ratios" in inferred.page and congenial.infer(release).ratios is None
+    with pytest.raises(congenial.ConfigError, match="want the names of two"):
+        congenial.infer(release, districts, ratios=["A/C"])
+
+
 def test_a_posterior_of_a_release(release):
     inferred = congenial.infer(release, prior="poisson")
     assert not inferred.guaranteed and "which makes the release most likely" in inferred.page.replace("\n", " ")

@@ -23,7 +23,8 @@ pub(super) struct Arguments {
     /// each of each
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// Ratio of two districts or queries, by their names; can be given several times
+    /// Ratio of two districts or queries, by their names: an interval with all ratios that the noise does not rule out; can be given
+    /// several times
     #[arg(long, value_name = "NAME/NAME", requires = "queries")]
     ratio: Vec<String>,
     /// What an interval holds at least: a number or a fraction between 0 and 1
@@ -52,14 +53,18 @@ pub(super) struct Arguments {
     /// Also bands that hold for all counts of a level, or for all districts or queries, at once
     #[arg(long)]
     bands: bool,
+    /// With a prior: also keep so many independent draws of the posterior of a tree, with the counts of all nodes (draws.parquet in
+    /// --out)
+    #[arg(long, value_name = "N", default_value_t = 0, requires_all = ["prior", "out"])]
+    draws: usize,
     /// Master seed of draws, where there are any
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How to print: text, markdown, html or latex; the figures and files of values are in --out
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, model.csv, the page as text, markdown and HTML,
-    /// and a figure)
+    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, ratios.csv, draws.parquet, model.csv, the page
+    /// as text, markdown and HTML, and a figure)
     #[arg(long)]
     out: Option<PathBuf>,
     /// Write what would be printed to this file, which is replaced
@@ -88,7 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             covariates: arguments.covariates.clone(),
             offset: arguments.offset.clone(),
         }),
-        draws: 0,
+        draws: arguments.draws,
         bands: arguments.bands,
         seed: arguments.seed,
     })?;

@@ -2,12 +2,12 @@
 
 use super::conditioned::Walked;
 use super::districts::District;
-use super::interval::{Bounds, Interval, Said};
+use super::interval::{Bounds, Interval, Met, Said};
 use super::leaves::Leaves;
 use super::model::Modelled;
 use super::noisy::Structure;
 use super::posterior::Believed;
-use super::ratios::Ratio;
+use super::ratios::{Ratio, RatioRow};
 use super::target::Target;
 use super::{Noisy, Wish, model, pivots, posterior, ratios, raw, table_posterior};
 use crate::failure::Result;
@@ -38,6 +38,8 @@ pub struct Inferred {
     pub modelled: Option<Modelled>,
     /// Ratios of districts or queries.
     pub ratios: Vec<Ratio>,
+    /// Draws that were taken for those; 0 where none were.
+    pub ratio_draws: usize,
     /// Nodes in the order of the tree, or sums and entries of a table; then districts or queries.
     pub intervals: Vec<Interval>,
 }
@@ -86,7 +88,7 @@ pub(super) fn of(
         pivots::bands(&noisy, wish, &targets, &bounds, &mut intervals)?;
     }
     let names: Vec<&str> = districts.iter().map(|district| &*district.name).collect();
-    let ratios = ratios::of(wish, &noisy, &names, &targets[counts..])?;
+    let ratios::Told { ratios, draws: ratio_draws } = ratios::of(wish, &noisy, &names, &targets[counts..])?;
     let is_guaranteed =
         prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
     let (queries, level) = (wish.queries.clone(), wish.level);
@@ -102,6 +104,25 @@ pub(super) fn of(
         kept,
         modelled,
         ratios,
+        ratio_draws,
         intervals,
     })
+}
+
+impl Inferred {
+    /// The ratios as rows.
+    pub fn ratio_rows(&self) -> Vec<RatioRow> {
+        let met = |ratio: &Ratio| if ratio.is_empty { Met::Empty } else { Met::Whole };
+        let row = |ratio: &Ratio| RatioRow {
+            ratio: ratio.name.clone(),
+            estimate: ratio.estimate,
+            low: ratio.low,
+            high: ratio.high,
+            level: self.level,
+            found_by: ratio.by.word().to_owned(),
+            guaranteed: self.is_guaranteed,
+            met: met(ratio).word().to_owned(),
+        };
+        self.ratios.iter().map(row).collect()
+    }
 }

@@ -7,13 +7,14 @@ use super::noisy::Structure;
 use super::target::Target;
 use crate::catalogue::Family;
 use crate::imaging::LatticeL2;
-use crate::inference::{NodeLaws, SumLaw, SumLaws};
+use crate::inference::{JointLaw, NodeLaws, Ratios, SumLaw, SumLaws, normal_ratios};
 use crate::invariant::Hierarchy;
 use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
 use crate::rng::normal_quantile;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
-/// Products that the law of one sum may take: a minute.
+/// Products that the law of one sum may take: a minute; that of two together: some ten seconds.
 pub(super) const PRODUCTS: f64 = 1e10;
 /// The same where it only stands beside a bootstrap: some milliseconds.
 pub(super) const BESIDE: f64 = 1e7;
@@ -34,44 +35,203 @@ pub(super) struct Width {
 /// What the law of an error says, as far as it is computed.
 pub(super) type Law = Option<Width>;
 
+/// How laws are computed.
+enum How<'a> {
+    /// Of normal noise, by projection.
+    Normal(&'a Entries),
+    /// Of integer noise on a tree, of which a count is a node; of a partition by entry its leaf.
+    Tree(Cow<'a, Hierarchy>, Option<Vec<usize>>),
+    /// They are not.
+    Not,
+}
+
+impl<'a> How<'a> {
+    fn of(noisy: &'a Noisy) -> Self {
+        let conditions = noisy.method.conditions() && !noisy.method.kind().is_free();
+        match (&noisy.structure, noisy.law.family()) {
+            (Structure::Table(entries), Family::Gaussian)
+                if conditions || noisy.method.kind().is_free() || noisy.is_linear() || !noisy.is_pivot() =>
+            {
+                Self::Normal(entries)
+            }
+            _ if !conditions && noisy.is_pivot() => Self::Not,
+            (Structure::Tree(nodes), _) => Self::Tree(Cow::Borrowed(&nodes.tree), None),
+            (Structure::Table(entries), _) => match partition(entries) {
+                Some((tree, leaves)) => Self::Tree(Cow::Owned(tree), Some(leaves)),
+                None => Self::Not,
+            },
+        }
+    }
+}
+
+/// A tree of whose noise laws are computed, with the node of a count.
+struct On<'a> {
+    tree: &'a Hierarchy,
+    leaves: Option<&'a [usize]>,
+}
+
+impl On<'_> {
+    fn node(&self, count: usize) -> usize {
+        self.leaves.map_or(count, |leaves| leaves[count])
+    }
+
+    /// Weights of counts that are leaves, by leaf.
+    fn weights(&self, own: &[(u32, i8)]) -> Vec<i8> {
+        let mut weights = vec![0i8; self.tree.leaves().len()];
+        for &(count, weight) in own {
+            weights[self.tree.leaf_number(self.node(count as usize) as u32) - 1] = weight;
+        }
+        weights
+    }
+}
+
+/// Integer noise by level.
+enum Integers {
+    Geometric(Vec<DoubleGeometric>),
+    Gaussian(Vec<DiscreteGaussian>),
+}
+
+impl Integers {
+    /// The noise on a tree; `None` of real noise. Errors: scales out of range.
+    fn on(noisy: &Noisy, tree: &Hierarchy) -> crate::Result<Option<Self>> {
+        let mut calibration = noisy.calibration();
+        if let Structure::Table(_) = noisy.structure {
+            calibration.scales = vec![noisy.scales[0]; tree.levels()];
+        }
+        Ok(match noisy.law.family() {
+            Family::DoubleGeometric => {
+                Some(Self::Geometric(calibration.laws(DoubleGeometric::new).collect::<crate::Result<_>>()?))
+            }
+            Family::DiscreteGaussian => {
+                Some(Self::Gaussian(calibration.laws(DiscreteGaussian::new).collect::<crate::Result<_>>()?))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// What is computed, or `None` where that is too much.
+fn fits<T>(computed: crate::Result<T>) -> crate::Result<Option<T>> {
+    match computed {
+        Ok(law) => Ok(Some(law)),
+        Err(crate::Error::TooLarge { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
 /// The errors of a release, as far as their laws are computed; beside a bootstrap those of the noise alone. `most`: products that the
 /// law of one sum may take. Errors: scales out of range.
 pub(super) fn laws(noisy: &Noisy, targets: &[Target], level: f64, most: f64) -> crate::Result<Vec<Law>> {
     let none = || Ok(vec![None; targets.len()]);
-    let conditions = noisy.method.conditions() && !noisy.method.kind().is_free();
-    match (&noisy.structure, noisy.law.family()) {
-        (Structure::Table(entries), Family::Gaussian)
-            if conditions || noisy.method.kind().is_free() || noisy.is_linear() || !noisy.is_pivot() =>
-        {
-            Ok(normal(entries, noisy.scales[0], targets, level))
+    match How::of(noisy) {
+        How::Normal(entries) => Ok(normal(entries, noisy.scales[0], targets, level)),
+        How::Tree(tree, leaves) => {
+            let on = On { tree: &tree, leaves: leaves.as_deref() };
+            match Integers::on(noisy, &tree)? {
+                Some(Integers::Geometric(laws)) => of_laws(&on, &laws, targets, (level, most)),
+                Some(Integers::Gaussian(laws)) => of_laws(&on, &laws, targets, (level, most)),
+                None => none(),
+            }
         }
-        _ if !conditions && noisy.is_pivot() => none(),
-        (Structure::Tree(nodes), _) => of_tree(noisy, (&nodes.tree, &|node| node), targets, (level, most)),
-        (Structure::Table(entries), _) => match partition(entries) {
-            Some((tree, leaves)) => of_tree(noisy, (&tree, &|entry| leaves[entry]), targets, (level, most)),
-            None => none(),
-        },
+        How::Not => none(),
     }
 }
 
-/// Normal noise given equations, or moved to them by least squares: a sum with the weights c has the variance `σ² ‖P c‖²`, P the
-/// projection onto what the equations leave.
-fn normal(entries: &Entries, sigma: f64, targets: &[Target], level: f64) -> Vec<Law> {
-    let width = entries.invariant.entries();
-    let l2 = LatticeL2::new(&entries.invariant).ok();
-    let l2 = l2.filter(|_| targets.len().saturating_mul(width).saturating_mul(width.min(1000)) <= NORMAL);
-    let Some(l2) = l2 else { return vec![None; targets.len()] };
-    let quantile = normal_quantile(0.5 * (1.0 + level));
-    let of = |target: &Target| {
-        let mut weights = vec![0.0; width];
+/// What is known of the errors of two targets together, whatever the counts are.
+pub(super) enum Joint {
+    /// Their joint law.
+    Law(JointLaw),
+    /// Of normal noise, vectors whose products are its variances and covariance.
+    Normal([Vec<f64>; 2]),
+}
+
+impl Joint {
+    /// The ratios that the release of both does not rule out.
+    pub(super) fn ratios(&self, released: [f64; 2], level: f64) -> Ratios {
+        match self {
+            Self::Law(law) => law.ratios(released, level),
+            Self::Normal([above, below]) => normal_ratios(released, [above, below], level),
+        }
+    }
+}
+
+/// The same of two sums at once, for every pair of them, as far as that is computed. Errors: scales out of range.
+pub(super) fn joints(noisy: &Noisy, pairs: &[[Target; 2]], most: f64) -> crate::Result<Vec<Option<Joint>>> {
+    let none = || Ok(pairs.iter().map(|_| None).collect());
+    match How::of(noisy) {
+        How::Normal(entries) => {
+            let Some(projected) = Projected::new(entries, 2 * pairs.len()) else { return none() };
+            let noise = |target: &Target| projected.of(target).iter().map(|c| noisy.scales[0] * c).collect();
+            let of = |[above, below]: &[Target; 2]| Some(Joint::Normal([noise(above), noise(below)]));
+            Ok(pairs.par_iter().map(of).collect())
+        }
+        How::Tree(tree, leaves) => {
+            let on = On { tree: &tree, leaves: leaves.as_deref() };
+            match Integers::on(noisy, &tree)? {
+                Some(Integers::Geometric(laws)) => joints_of_laws(&on, &laws, pairs, most),
+                Some(Integers::Gaussian(laws)) => joints_of_laws(&on, &laws, pairs, most),
+                None => none(),
+            }
+        }
+        How::Not => none(),
+    }
+}
+
+fn joints_of_laws<L: IntegerLaw + Sync>(
+    on: &On,
+    laws: &[L],
+    pairs: &[[Target; 2]],
+    most: f64,
+) -> crate::Result<Vec<Option<Joint>>> {
+    let of = |pair: &[Target; 2]| {
+        let [Target::Sum(above), Target::Sum(below)] = pair else { return Ok(None) };
+        let (above, below) = (on.weights(above), on.weights(below));
+        let law = fits(JointLaw::on_tree(on.tree, laws, [&above, &below], most))?;
+        Ok(law.map(Joint::Law))
+    };
+    pairs.par_iter().map(of).collect()
+}
+
+/// Normal noise given equations, or moved to them by least squares: a sum with the weights c has the error `σ <P c, g>`, with g standard
+/// normal and P the projection onto what the equations leave.
+struct Projected {
+    l2: LatticeL2,
+    width: usize,
+}
+
+impl Projected {
+    /// `None`: too many targets.
+    fn new(entries: &Entries, targets: usize) -> Option<Self> {
+        let width = entries.invariant.entries();
+        let l2 = LatticeL2::new(&entries.invariant).ok()?;
+        let fits = targets.saturating_mul(width).saturating_mul(width.min(1000)) <= NORMAL;
+        fits.then_some(Self { l2, width })
+    }
+
+    /// `P c`.
+    fn of(&self, target: &Target) -> Vec<f64> {
+        let mut weights = vec![0.0; self.width];
         match target {
             Target::Count(entry) => weights[*entry] = 1.0,
             Target::Sum(own) => own.iter().for_each(|&(entry, c)| weights[entry as usize] += f64::from(c)),
         }
-        l2.project(&mut weights);
+        self.l2.project(&mut weights);
         // What is fixed has no error but rounding.
-        let squares: f64 = weights.iter().map(|c| c * c).sum();
-        let deviation = if squares > 1e-18 { sigma * libm::sqrt(squares) } else { 0.0 };
+        if weights.iter().map(|c| c * c).sum::<f64>() <= 1e-18 {
+            weights.fill(0.0);
+        }
+        weights
+    }
+}
+
+/// Normal noise: by target.
+fn normal(entries: &Entries, sigma: f64, targets: &[Target], level: f64) -> Vec<Law> {
+    let Some(projected) = Projected::new(entries, targets.len()) else {
+        return vec![None; targets.len()];
+    };
+    let quantile = normal_quantile(0.5 * (1.0 + level));
+    let of = |target: &Target| {
+        let deviation = sigma * libm::sqrt(projected.of(target).iter().map(|c| c * c).sum());
         let holds = Some(if deviation > 0.0 { level } else { 1.0 });
         Some(Width { half: quantile * deviation, deviation, holds })
     };
@@ -102,32 +262,8 @@ fn partition(entries: &Entries) -> Option<(Hierarchy, Vec<usize>)> {
     Some((tree, leaves))
 }
 
-/// Integer noise under the equations of a tree. `place`: the tree, and the node of a count; `how`: the level, and the products of one law.
-fn of_tree(
-    noisy: &Noisy,
-    place: (&Hierarchy, &(dyn Fn(usize) -> usize + Sync)),
-    targets: &[Target],
-    how: (f64, f64),
-) -> crate::Result<Vec<Law>> {
-    let mut calibration = noisy.calibration();
-    if let Structure::Table(_) = noisy.structure {
-        calibration.scales = vec![noisy.scales[0]; place.0.levels()];
-    }
-    match noisy.law.family() {
-        Family::DoubleGeometric => {
-            let laws: Vec<_> = calibration.laws(DoubleGeometric::new).collect::<crate::Result<_>>()?;
-            of_laws(place, &laws, targets, how)
-        }
-        Family::DiscreteGaussian => {
-            let laws: Vec<_> = calibration.laws(DiscreteGaussian::new).collect::<crate::Result<_>>()?;
-            of_laws(place, &laws, targets, how)
-        }
-        _ => Ok(vec![None; targets.len()]),
-    }
-}
-
 fn of_laws<L: IntegerLaw + Sync>(
-    (tree, node): (&Hierarchy, &(dyn Fn(usize) -> usize + Sync)),
+    on: &On,
     laws: &[L],
     targets: &[Target],
     (level, most): (f64, f64),
@@ -140,25 +276,14 @@ fn of_laws<L: IntegerLaw + Sync>(
             holds: Some(1.0 - law.beyond(half)),
         }
     };
-    let fits = |law: crate::Result<Width>| match law {
-        Ok(said) => Ok(Some(said)),
-        Err(crate::Error::TooLarge { .. }) => Ok(None),
-        Err(other) => Err(other),
-    };
-    let nodes = match NodeLaws::on_tree(tree, laws) {
-        Ok(nodes) => nodes,
-        Err(crate::Error::TooLarge { .. }) => return Ok(vec![None; targets.len()]),
-        Err(other) => return Err(other),
+    let Some(nodes) = fits(NodeLaws::on_tree(on.tree, laws))? else {
+        return Ok(vec![None; targets.len()]);
     };
     let of_nodes: Vec<Width> = nodes.each().map(said).collect();
     let of = |target: &Target| match target {
-        Target::Count(count) => Ok(Some(of_nodes[nodes.place(node(*count))])),
+        Target::Count(count) => Ok(Some(of_nodes[nodes.place(on.node(*count))])),
         Target::Sum(own) => {
-            let mut weights = vec![0i8; tree.leaves().len()];
-            for &(count, weight) in own {
-                weights[tree.leaf_number(node(count as usize) as u32) - 1] = weight;
-            }
-            fits(SumLaws::new(tree, laws, most).and_then(|mut sums| sums.of(&weights).map(said)))
+            fits(SumLaws::new(on.tree, laws, most).and_then(|mut sums| sums.of(&on.weights(own)).map(said)))
         }
     };
     targets.par_iter().map(of).collect()

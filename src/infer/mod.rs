@@ -41,7 +41,7 @@ pub use nodes::Nodes;
 pub use noisy::{Noisy, Structure};
 pub use pivots::exact_sampler;
 pub use priors::{Ends, Mean, Shared, ends, prior};
-pub use ratios::Ratio;
+pub use ratios::{Ratio, RatioRow};
 pub use raw::settled;
 pub use repeated::{Repeated, Span, named, release};
 pub use write::{IntervalRow, columns, parquet, write};

@@ -214,7 +214,9 @@ impl Inferred {
             x => format!("{x:.6}"),
         };
         let row = |ratio: &Ratio| {
-            vec![line(&ratio.name).to_string(), short(ratio.estimate), short(ratio.low), short(ratio.high)]
+            let name = line(&ratio.name).to_string();
+            let ends = [short(ratio.estimate), short(ratio.low), short(ratio.high)];
+            std::iter::once(name).chain(ends).chain([ratio.by.word().to_owned()]).collect()
         };
         let empty: Vec<&str> =
             self.ratios.iter().filter(|ratio| ratio.is_empty).map(|ratio| &*ratio.name).collect();
@@ -226,7 +228,32 @@ impl Inferred {
             ),
         };
         let rows = self.ratios.iter().map(row).collect();
-        Page::main("Ratios").table(Table::new(1, ["ratio", "estimate", "low", "high"], rows)).text(words)
+        let header = ["ratio", "estimate", "low", "high", "found by"];
+        Page::main("Ratios").text(self.ratio_promise()).table(Table::new(1, header, rows)).text(words)
+    }
+
+    /// What the intervals of ratios promise, in words.
+    fn ratio_promise(&self) -> String {
+        let percent = percent(self.level);
+        let holds = match (self.is_guaranteed, self.noisy.assumed) {
+            (true, _) => format!(
+                "Each interval holds the true ratio with a chance of at least {percent} %, whatever the counts are: all ratios \
+                 that the noise does not rule out are in it."
+            ),
+            (false, true) => format!(
+                "Each interval would hold the true ratio with a chance of at least {percent} %, if the noise were normal."
+            ),
+            (false, false) => format!(
+                "Each interval holds the true ratio with a chance of at least {percent} % as far as the chain has reached its law."
+            ),
+        };
+        match self.ratio_draws {
+            0 => holds,
+            draws => format!(
+                "{holds} Where one is found by draws, {} draws of both errors stand for their law; that is allowed for in the chance.",
+                thousands(draws as f64)
+            ),
+        }
     }
 
     fn table<'a>(&self, what: &str, intervals: impl Iterator<Item = (String, &'a Interval)>) -> Table {

@@ -1,11 +1,37 @@
 //! Ratios of two districts.
 
-use super::pivots::{drawn_errors, upper};
+use super::interval::By;
+use super::laws::{Joint, PRODUCTS, joints};
+use super::pivots::drawn_errors;
 use super::target::Target;
 use super::{Noisy, Wish};
 use crate::failure::{Failure, Result};
+use crate::inference::{Ratios, drawn_ratios};
+use crate::table;
 use std::collections::HashMap;
-use std::f64::consts::FRAC_PI_2;
+
+table! {
+    /// `congenial infer --ratio`: one row for each ratio, in the order in which they are asked for.
+    pub struct RatioRow in "ratios.csv" {
+        /// the names of both districts or queries, with `/` between
+        ratio: String;
+        /// of the estimates, those below 0 as 0: `inf` where the lower one is 0, `NaN` where both are
+        estimate: f64;
+        /// the interval begins there: it has in it all ratios that the noise does not rule out
+        low: f64;
+        /// and ends there: `inf` where the lower district may be 0
+        high: f64;
+        /// what the interval holds
+        level: f64, "probability";
+        /// `law` of both errors together, or `draws` of them
+        found_by: String;
+        /// whether an interval holds at least that, whatever the counts are
+        guaranteed: bool;
+        /// `whole`, or `empty` where no ratio >= 0 goes with the release: the ends are then those of the estimate, or 0 and `inf` where
+        /// both are below 0
+        met: String;
+    }
+}
 
 /// What is said of the ratio of two districts.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,21 +47,25 @@ pub struct Ratio {
     /// Whether no ratio >= 0 goes with the release: counts below 0 were released of one district or both. The ends are then those of the
     /// estimate, or 0 and infinity where both are below 0.
     pub is_empty: bool,
+    /// How it was found: by the law, or by draws.
+    pub by: By,
 }
 
-/// Angles, from a ratio of 0 to one of infinity, at which an interval is looked for.
-const ANGLES: usize = 128;
-/// Halvings of where it ends.
-const STEPS: usize = 60;
+/// What is said of all of them, and draws of the error that were taken; 0 where none were.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
+    pub(super) ratios: Vec<Ratio>,
+    pub(super) draws: usize,
+}
 
-/// The intervals of ratios: all r at which `y_Q - r y_R` is no farther from 0 than `z_Q - r z_R` is with the level's chance,
-/// by draws. The true ratio is one of them with at least that chance, since the law of its noise does not depend on the
-/// counts (Fieller's way).
+/// The intervals of ratios: from the least to the largest r at which `y_Q - r y_R` is no farther from 0 than `z_Q - r z_R` is with the
+/// level's chance, by the joint law of both errors where it is computed, else by draws. The true ratio is one of them with at least that
+/// chance, since the law of its noise does not depend on the counts (Fieller's way).
 ///
 /// Refused: a name that is not that of two districts; a release whose error depends on the counts.
-pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target]) -> Result<Vec<Ratio>> {
+pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target]) -> Result<Told> {
     if wish.ratios.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Told::default());
     }
     let places: HashMap<&str, usize> = names.iter().copied().zip(0..).collect();
     let pair = |ratio: &String| {
@@ -54,54 +84,42 @@ pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target])
         let message = "--ratio: want a release whose error does not depend on the counts, and no prior";
         return Err(Failure::Usage(message.into()));
     }
-    let own: Vec<Target> =
-        pairs.iter().flat_map(|&(above, below)| [targets[above].clone(), targets[below].clone()]).collect();
+    let own: Vec<[Target; 2]> =
+        pairs.iter().map(|&(above, below)| [targets[above].clone(), targets[below].clone()]).collect();
+    let by_law = joints(noisy, &own, PRODUCTS).map_err(|e| noisy.refused(e))?;
+    let is_drawn = |(_, law): &(&[Target; 2], &Option<Joint>)| law.is_none();
+    let drawn: Vec<Target> =
+        own.iter().zip(&by_law).filter(is_drawn).flat_map(|(pair, _)| pair.clone()).collect();
     // Other draws than those of the intervals.
-    let errors = drawn_errors(noisy, &own, (wish.level, wish.seed.wrapping_add(1)))?;
-    let ratio = |((name, pair), errors): ((&String, &[Target]), &[Vec<f64>])| {
-        interval(name, (noisy.estimate(&pair[0]), noisy.estimate(&pair[1])), errors, wish.level)
+    let errors = match drawn.is_empty() {
+        true => Vec::new(),
+        false => drawn_errors(noisy, &drawn, (wish.level, wish.seed.wrapping_add(1)))?,
     };
-    Ok(wish.ratios.iter().zip(own.chunks(2)).zip(errors.chunks(2)).map(ratio).collect())
+    let draws = errors.first().map_or(0, Vec::len);
+    let mut errors = errors.chunks(2);
+    let mut ratio = |((name, pair), law): ((&String, &[Target; 2]), &Option<Joint>)| {
+        let released = [0, 1].map(|i| noisy.estimate(&pair[i]));
+        let (ratios, by) = match law {
+            Some(law) => (law.ratios(released, wish.level), By::Law),
+            None => {
+                let noise = errors.next().unwrap_or_default();
+                (drawn_ratios(released, [&noise[0], &noise[1]], wish.level), By::Draws)
+            }
+        };
+        said(name, released, (ratios, by))
+    };
+    let ratios = wish.ratios.iter().zip(&own).zip(&by_law).map(&mut ratio).collect();
+    Ok(Told { ratios, draws })
 }
 
-fn interval(name: &str, (above, below): (f64, f64), errors: &[Vec<f64>], level: f64) -> Ratio {
-    // By the angle, tan r: an end at infinity is one like the others.
-    let holds = |angle: f64| {
-        let (sin, cos) = libm::sincos(angle);
-        let all: Vec<f64> = errors[0].iter().zip(&errors[1]).map(|(a, b)| cos * a - sin * b).collect();
-        (cos * above - sin * below).abs() <= upper(&all, level, f64::abs) * (1.0 + 1e-12)
-    };
-    let ratio = |angle: f64| match angle {
-        0.0 => 0.0,
-        FRAC_PI_2 => f64::INFINITY,
-        angle => libm::tan(angle),
-    };
+fn said(name: &str, [above, below]: [f64; 2], (ratios, by): (Ratios, By)) -> Ratio {
     // Counts are >= 0.
-    let centre = libm::atan2(above.max(0.0), below.max(0.0));
     let estimate = match (above > 0.0, below > 0.0) {
         (_, true) => above.max(0.0) / below,
         (true, false) => f64::INFINITY,
         (false, false) => f64::NAN,
     };
-    let mut angles: Vec<f64> = (0..=ANGLES).map(|i| i as f64 * (FRAC_PI_2 / ANGLES as f64)).collect();
-    angles.push(centre);
-    angles.sort_by(f64::total_cmp);
-    let inside: Vec<usize> = (0..angles.len()).filter(|&i| holds(angles[i])).collect();
-    let (Some(&first), Some(&last)) = (inside.first(), inside.last()) else {
-        let end = if estimate.is_nan() { (0.0, f64::INFINITY) } else { (estimate, estimate) };
-        return Ratio { name: name.to_owned(), estimate, low: end.0, high: end.1, is_empty: true };
-    };
-    let between = |mut inside: f64, mut outside: f64| {
-        for _ in 0..STEPS {
-            let middle = 0.5 * (inside + outside);
-            if holds(middle) { inside = middle } else { outside = middle }
-        }
-        outside
-    };
-    let end = |inside: usize, outside: Option<usize>| {
-        ratio(outside.map_or(angles[inside], |outside| between(angles[inside], angles[outside])))
-    };
-    let (low, high) =
-        (end(first, first.checked_sub(1)), end(last, Some(last + 1).filter(|&next| next < angles.len())));
-    Ratio { name: name.to_owned(), estimate, low, high, is_empty: false }
+    let nearest = if estimate.is_nan() { (0.0, f64::INFINITY) } else { (estimate, estimate) };
+    let (low, high) = ratios.unwrap_or(nearest);
+    Ratio { name: name.to_owned(), estimate, low, high, is_empty: ratios.is_none(), by }
 }

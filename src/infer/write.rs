@@ -1,12 +1,12 @@
 //! Files of the intervals.
 
-use super::{Inferred, Interval, Ratio};
+use super::{Inferred, Interval, RatioRow};
 use crate::failure::{Failure, Result};
 use crate::figure::{Look, svg};
 use crate::files;
 use crate::page::{Page, data_column, field};
 use crate::table;
-use crate::table::{Field, Kind, Record, Values, Writer, unwritten};
+use crate::table::{Field, Kind, Record, Value, Values, Writer, unwritten};
 use std::fs::File;
 use std::path::Path;
 
@@ -47,7 +47,8 @@ table! {
 /// Columns of a page of text.
 const WIDTH: usize = 120;
 
-/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `model.csv` of a model,
+/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `ratios.csv` of ratios,
+/// `draws.parquet` of draws that were kept, `model.csv` of a model,
 /// `page.txt`, `page.md`, `page.html` and the figures of the page into a folder; files of the same names are replaced. Errors: the disk.
 pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
@@ -60,6 +61,9 @@ pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnM
     put("table.csv", &|file, path| csv(file, path, table(inferred)))?;
     put("intervals.csv", &|file, path| csv(file, path, all(inferred)))?;
     put("intervals.parquet", &|file, path| parquet(inferred, file, path))?;
+    if !inferred.kept.is_empty() {
+        put("draws.parquet", &|file, path| draws(inferred, file, path))?;
+    }
     if !inferred.ratios.is_empty() {
         put("ratios.csv", &|file, path| csv(file, path, ratios(inferred)))?;
     }
@@ -88,11 +92,14 @@ fn csv(file: File, path: &Path, rows: impl Iterator<Item = Vec<String>>) -> Resu
     files::write_csv(file, path, rows.map(plain))
 }
 
-/// The names of the columns of keys.
+/// The names of the columns of keys, beside those of intervals.
 fn key_names(inferred: &Inferred) -> Vec<String> {
     let ours = IntervalRow::COLUMNS.iter().map(|column| column.name).chain(["value", "district", "query"]);
-    let ours: Vec<&str> = ours.collect();
-    inferred.noisy.columns.iter().map(|level| data_column(level, &ours)).collect()
+    keys_beside(inferred, &ours.collect::<Vec<_>>())
+}
+
+fn keys_beside(inferred: &Inferred, ours: &[&str]) -> Vec<String> {
+    inferred.noisy.columns.iter().map(|level| data_column(level, ours)).collect()
 }
 
 /// The keys of an interval, blank of a district or a query.
@@ -116,13 +123,14 @@ fn table(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
     std::iter::once(header).chain(inferred.intervals.iter().map(row))
 }
 
+/// Ratios, of which an end may be infinite.
 fn ratios(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
-    let row = |ratio: &Ratio| {
-        let numbers = [ratio.estimate, ratio.low, ratio.high].map(|x| x.to_string());
-        std::iter::once(ratio.name.clone()).chain(numbers).collect()
+    let row = |row: RatioRow| {
+        let numbers = [row.estimate, row.low, row.high, row.level].map(|x| x.to_string());
+        let words = [row.found_by, row.guaranteed.to_string(), row.met];
+        std::iter::once(row.ratio).chain(numbers).chain(words).collect()
     };
-    let header = ["ratio", "estimate", "low", "high"].map(str::to_owned).to_vec();
-    std::iter::once(header).chain(inferred.ratios.iter().map(row))
+    std::iter::once(names::<RatioRow>().collect()).chain(inferred.ratio_rows().into_iter().map(row))
 }
 
 /// The columns of a record.
@@ -207,6 +215,26 @@ pub fn parquet(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
     let mut writer = Writer::new(file, fields(inferred), &[]).map_err(failed)?;
     for interval in &inferred.intervals {
         put(inferred, interval, writer.row().map_err(failed)?);
+    }
+    writer.finish().map(drop).map_err(failed)
+}
+
+/// Writes the draws of the posterior that were kept, draw by draw, with a row for each node. Errors: the disk.
+fn draws(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
+    let failed = |e| unwritten(path, e);
+    let keys = keys_beside(inferred, &[".draw", "count"]);
+    let fields = std::iter::once(Field::new(".draw", Kind::U64))
+        .chain(keys.iter().map(|key| Field::new(key, Kind::Text)))
+        .chain([Field::new("count", Kind::I64)]);
+    let mut writer = Writer::new(file, fields.collect(), &[]).map_err(failed)?;
+    let nodes = inferred.noisy.counts();
+    for (place, count) in inferred.kept.iter().enumerate() {
+        let columns = writer.row().map_err(failed)?;
+        let [draw, keys @ .., counts] = columns else { continue };
+        (place as u64 / nodes as u64 + 1).put(draw);
+        let own = inferred.noisy.keys(place % nodes);
+        keys.iter_mut().zip(own).for_each(|(column, key)| column.put_text(key.as_bytes()));
+        count.put(counts);
     }
     writer.finish().map(drop).map_err(failed)
 }

@@ -1,7 +1,7 @@
 //! FORMAT.md says of every table what its declaration says. `CONGENIAL_FORMAT=write cargo test --test all format` writes it anew.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
-use congenial::infer::{IntervalRow, ModelRow};
+use congenial::infer::{IntervalRow, ModelRow, RatioRow};
 use congenial::study::STUDIES;
 use congenial::table::Declared;
 
@@ -23,6 +23,7 @@ fn the_format_page_has_the_declared_tables() {
     let model = Declared::of::<ModelRow>().markdown();
     let wanted = with(&with(&page, "tables", &declared), "intervals", &intervals);
     let wanted = with(&wanted, "model", &model);
+    let wanted = with(&wanted, "ratios", &Declared::of::<RatioRow>().markdown());
     if std::env::var("CONGENIAL_FORMAT").is_ok_and(|how| how == "write") {
         std::fs::write(place, wanted).unwrap();
     } else {

@@ -135,7 +135,27 @@ fn partitions_have_their_law() {
         // What the invariant leaves open: sums by column, of which that of x has the noise of a alone.
         assert_eq!(of(&inferred, &["", "x"]).half, x.half);
         assert_eq!(inferred.draws, 0);
+        partition_ratio(&noisy, invariants, (level, &law));
     }
+}
+
+/// The ratio of a, x to a, y in that: at its ends as much of the noise is inside as the level says, and by a thousandth beyond them more.
+fn partition_ratio(noisy: &str, invariants: &str, (level, law): (f64, &[([i64; 3], f64)])) {
+    let queries = "row,column,name\na,x,x\na,y,y\n";
+    let place = Place::new(&[("noisy.csv", noisy), ("inv.toml", invariants), ("q.csv", queries)]);
+    let wish = wish(&place.path("noisy.csv"), Some(&place.path("inv.toml")));
+    let queries = Some(place.path("q.csv"));
+    let inferred = infer(&Wish { level, queries, ratios: vec!["x/y".into()], ..wish }).unwrap();
+    let [ratio] = &inferred.ratios[..] else { panic!() };
+    assert!(ratio.by == By::Law && inferred.ratio_draws == 0 && ratio.low < 0.75 && 0.75 < ratio.high);
+    let whole: f64 = law.iter().map(|(_, p)| p).sum();
+    let inside = |r: f64| {
+        let far = (30.0 - r * 40.0).abs() - 1e-7;
+        let near = |z: &[i64; 3]| (z[0] as f64 - r * z[1] as f64).abs() < far;
+        law.iter().filter(|(z, _)| near(z)).map(|(_, p)| p).sum::<f64>() / whole
+    };
+    assert!(inside(ratio.low) < level && inside(ratio.high) < level, "{ratio:?}");
+    assert!(inside(0.999 * ratio.low) >= level && inside(1.001 * ratio.high) >= level, "{ratio:?}");
 }
 
 /// Normal noise has normal quantiles: of both margins of r x c an entry has the variance `σ² (1 - 1/r)(1 - 1/c)`, by either way.
@@ -151,7 +171,25 @@ fn normal_noise_has_its_law() {
         assert!((entry.half - 1.6448536269514722 * deviation).abs() < 1e-9, "{entry:?}");
         // z of b, x less that of a, x, which is its negative.
         assert!((query(&inferred, "less").deviation - 2.0 * deviation).abs() < 1e-9);
+        normal_ratio(&noisy);
     }
+}
+
+/// The ratio of 400 to 600 in that, one column apart and one row: roots of `(a - r b)² = q² Var(a - r b)`. The entries have the variance
+/// `σ²/3`, and as projections onto what both margins leave the covariance `σ² (-1/2) (-1/3)`.
+fn normal_ratio(noisy: &str) {
+    let queries = "row,column,name\na,y,up\nb,x,down\n";
+    let place = Place::new(&[("noisy.csv", noisy), ("inv.toml", MARGINS), ("q.csv", queries)]);
+    let wish = wish(&place.path("noisy.csv"), Some(&place.path("inv.toml")));
+    let queries = Some(place.path("q.csv"));
+    let inferred = infer(&Wish { level: 0.9, queries, ratios: vec!["up/down".into()], ..wish }).unwrap();
+    let [ratio] = &inferred.ratios[..] else { panic!() };
+    let q = 1.6448536269514722f64.powi(2) * 81.0;
+    let (two, one, none) = (600.0 * 600.0 - q / 3.0, 400.0 * 600.0 - q / 6.0, 400.0 * 400.0 - q / 3.0);
+    let root = f64::sqrt(one * one - two * none);
+    let (low, high) = ((one - root) / two, (one + root) / two);
+    assert!(ratio.by == By::Law && (ratio.low - low).abs() < 1e-9, "{ratio:?} {low}");
+    assert!((ratio.high - high).abs() < 1e-9, "{ratio:?} {high}");
 }
 
 /// Over 1,000 releases of a table of 2 x 3 intervals and bands hold what they say, by laws and by draws.

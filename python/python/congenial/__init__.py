@@ -95,13 +95,23 @@ def _given(config: _Config) -> Any:
 class Inferred:
     """What a release says of the counts: `intervals` (a table with a row for every node and district), whether they hold with at least
     their chance whatever the counts are (`guaranteed`), and the `page` that tells of them. Where it was asked for: `model`, a table with a
-    row for every coefficient, and `draws` of the posterior, an array of draws by nodes, in the order of `intervals`."""
+    row for every coefficient; `ratios`, a table with a row for every ratio; and `draws` of the posterior, an array of draws by nodes, in the
+    order of `intervals`."""
 
-    def __init__(self, intervals: Table, guaranteed: bool, page: str, model: Table | None = None, kept: Any = None) -> None:
+    def __init__(
+        self,
+        intervals: Table,
+        guaranteed: bool,
+        page: str,
+        model: Table | None = None,
+        ratios: Table | None = None,
+        kept: Any = None,
+    ) -> None:
         self.intervals = intervals
         self.guaranteed = guaranteed
         self.page = page
         self.model = model
+        self.ratios = ratios
         self.draws: Any = None if kept is None else kept[0]
         self._nodes: list[tuple[str, str]] = [] if kept is None else kept[1]
 
@@ -137,6 +147,7 @@ def infer(
     file: _Path,
     queries: _Path | None = None,
     *,
+    ratios: Iterable[str | tuple[str, str]] = (),
     level: float = 0.9,
     prior: str | None = None,
     leaves: _Path | None = None,
@@ -152,7 +163,8 @@ def infer(
 ) -> Inferred:
     """Intervals of nodes and districts, or of entries and queries of a table, from a noisy file, as `congenial infer` has them.
 
-    `queries`: a table of districts or queries. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`,
+    `queries`: a table of districts or queries. `ratios`: pairs of their names, or `"NAME/NAME"`, of each of which an interval of the ratio is
+    given. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`,
     `nonnegative`, `poisson`, `poisson:MEAN`, `negative-binomial` or `negative-binomial:MEAN,SIZE` for every leaf; a mean is a number or a
     column of `leaves`. `leaves`: a table with the keys of every leaf, and numbers. `bounds`: two columns of it between which counts are, under
     a prior; None for no end. `model`: `poisson` or `negative-binomial` counts of the leaves, whose log mean is a linear function of the
@@ -164,9 +176,10 @@ def infer(
     if model is None and (covariates or offset is not None):
         raise _congenial.wrong("infer: covariates and offset are those of a model, want `model`, too")
     asked = None if model is None else (model, covariates, offset)
+    names = [ratio if isinstance(ratio, str) else "/".join(ratio) for ratio in ratios]
     return Inferred(
         *_congenial.inferred(
-            file, list(levels), invariants, queries, level, prior, leaves, bounds, asked, draws, bands, seed
+            file, list(levels), invariants, queries, names, level, prior, leaves, bounds, asked, draws, bands, seed
         )
     )
 

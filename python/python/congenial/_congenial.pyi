@@ -184,6 +184,7 @@ def inferred(
     levels: list[str],
     invariants: str | os.PathLike[str] | None,
     queries: str | os.PathLike[str] | None,
+    ratios: list[str],
     level: float,
     prior: str | None,
     leaves: str | os.PathLike[str] | None,
@@ -192,7 +193,7 @@ def inferred(
     draws: int,
     bands: bool,
     seed: int,
-) -> tuple[Table, bool, str, Table | None, tuple[NDArray[numpy.int64], list[tuple[str, str]]] | None]: ...
+) -> tuple[Table, bool, str, Table | None, Table | None, tuple[NDArray[numpy.int64], list[tuple[str, str]]] | None]: ...
 def judge(folder: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], list[str]]: ...
 def cells_failed(failures: list[tuple[str, str]], failed: int, cells: int) -> CellsFailed: ...
 def wrong(text: str) -> ConfigError: ...

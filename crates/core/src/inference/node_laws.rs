@@ -52,7 +52,7 @@ impl NodeLaws {
     /// entries ([`Error::TooLarge`](crate::Error::TooLarge)).
     pub fn on_tree<L: IntegerLaw>(tree: &Hierarchy, laws: &[L]) -> Result<Self> {
         tree.check_one_per_level("laws", laws.len())?;
-        let shapes = Shapes::of(tree, &vec![0; tree.leaves().len()]);
+        let shapes = Shapes::of(tree, &vec![[0, 0]; tree.leaves().len()]);
         let side = window(&shapes, laws, true).max(8.0);
         let entries = side * shapes.all.len() as f64;
         if entries > MOST {

@@ -1,4 +1,4 @@
-//! The shapes of subtrees under a weighted sum of leaves: what is alike is computed once.
+//! The shapes of subtrees under weighted sums of leaves, one or two: what is alike is computed once.
 
 use crate::invariant::Hierarchy;
 use std::collections::HashMap;
@@ -14,8 +14,8 @@ pub(super) struct Shape {
 /// What is below a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Under {
-    /// A leaf with its weight in the sum.
-    Leaf(i8),
+    /// A leaf with its weights in two sums; of one sum the second is 0.
+    Leaf([i8; 2]),
     /// Children by shape, with how many of it there are, in ascending order.
     Children(Vec<(u32, u32)>),
 }
@@ -24,8 +24,8 @@ pub(super) enum Under {
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
     pub(super) all: Vec<Shape>,
-    /// By shape: whether a leaf below has a weight that is not 0.
-    pub(super) weighted: Vec<bool>,
+    /// By shape: whether a leaf below has a weight that is not 0, in each of the two sums.
+    pub(super) weighted: Vec<[bool; 2]>,
     /// By node: the place of its subtree's shape.
     pub(super) of_node: Vec<u32>,
     places: HashMap<Shape, u32>,
@@ -33,15 +33,15 @@ pub(super) struct Shapes {
 
 impl Shapes {
     /// The shapes of all subtrees. `weights`: by leaf, in the order of [`Hierarchy::leaves`].
-    pub(super) fn of(tree: &Hierarchy, weights: &[i8]) -> Self {
+    pub(super) fn of(tree: &Hierarchy, weights: &[[i8; 2]]) -> Self {
         let mut shapes = Self::default();
-        let mut of_leaf = vec![0; tree.nodes()];
+        let mut of_leaf = vec![[0, 0]; tree.nodes()];
         tree.leaves().iter().zip(weights).for_each(|(&leaf, &weight)| of_leaf[leaf as usize] = weight);
         let mut place = vec![0u32; tree.nodes()];
         for v in (0..tree.nodes()).rev() {
             let under = match tree.is_leaf(v) {
                 // The noise of a known leaf is 0, whatever its weight.
-                true => Under::Leaf(if tree.is_known(v) { 0 } else { of_leaf[v] }),
+                true => Under::Leaf(if tree.is_known(v) { [0, 0] } else { of_leaf[v] }),
                 false => {
                     let mut own: Vec<u32> = tree.children(v).map(|child| place[child]).collect();
                     own.sort_unstable();
@@ -61,8 +61,10 @@ impl Shapes {
         }
         let place = self.all.len() as u32;
         self.weighted.push(match &shape.under {
-            Under::Leaf(weight) => *weight != 0,
-            Under::Children(children) => children.iter().any(|&(child, _)| self.weighted[child as usize]),
+            Under::Leaf(weights) => weights.map(|weight| weight != 0),
+            Under::Children(children) => {
+                [0, 1].map(|sum| children.iter().any(|&(child, _)| self.weighted[child as usize][sum]))
+            }
         });
         self.places.insert(shape.clone(), place);
         self.all.push(shape);

@@ -50,13 +50,13 @@ const CHILDREN: f64 = 1e-17;
 /// Mass of the sum in the outer half of its window.
 const OUTER: f64 = 1e-12;
 /// What the probabilities of an interval may be off by, all together: by rounding, and beyond the window.
-const ERROR: f64 = 4e-12;
+pub(super) const ERROR: f64 = 4e-12;
 /// Probabilities below it are rounding.
-const ROUNDING: f64 = 1e-16;
+pub(super) const ROUNDING: f64 = 1e-16;
 /// Longest side of a window.
 const MOST: usize = 1 << 15;
 /// Most complex products of all passes together: some minutes.
-const WORK: f64 = 1e11;
+pub(super) const WORK: f64 = 1e11;
 
 impl SumLaw {
     /// The law on a tree.
@@ -70,13 +70,13 @@ impl SumLaw {
         SumLaws::new(tree, laws, WORK)?.of(weights).cloned()
     }
 
-    fn of_shapes<L: IntegerLaw>(shapes: &Shapes, laws: &[L], most: f64) -> Result<Self> {
-        if !shapes.weighted.last().is_some_and(|&weighted| weighted) {
+    pub(super) fn of_shapes<L: IntegerLaw>(shapes: &Shapes, laws: &[L], most: f64) -> Result<Self> {
+        if !shapes.weighted.last().is_some_and(|weighted| weighted[0]) {
             return Ok(Self { p: vec![1.0] });
         }
         let mut side = window(shapes, laws, false).max(8.0);
         loop {
-            let weighted = shapes.weighted.iter().filter(|&&weighted| weighted).count();
+            let weighted = shapes.weighted.iter().filter(|weighted| weighted[0]).count();
             let work = weighted as f64 * side * side * (2.0 * libm::log2(side) + 4.0);
             if side > MOST as f64 || work > most {
                 let what = "the law of a sum";
@@ -92,6 +92,11 @@ impl SumLaw {
             }
             side *= 2.0;
         }
+    }
+
+    /// The side of the window in which it was computed.
+    pub(super) fn side(&self) -> usize {
+        2 * self.p.len()
     }
 
     /// The law with these weights from 0 on, as far as they say anything.
@@ -155,17 +160,24 @@ impl<'a, L: IntegerLaw> SumLaws<'a, L> {
 
     /// The law of a sum. Errors: as [`SumLaw::on_tree`], with `most` in the place of its limit.
     pub fn of(&mut self, weights: &[i8]) -> Result<&SumLaw> {
-        if weights.len() != self.tree.leaves().len() {
-            return Err(Error::parameter("weights", weights.len(), "one per leaf"));
-        }
-        if let Some(weight) = weights.iter().find(|weight| !(-1..=1).contains(*weight)) {
-            return Err(Error::parameter("weight", weight, "-1, 0 or 1"));
-        }
-        let shapes = Shapes::of(self.tree, weights);
+        check(self.tree, weights)?;
+        let weights: Vec<[i8; 2]> = weights.iter().map(|&weight| [weight, 0]).collect();
+        let shapes = Shapes::of(self.tree, &weights);
         match self.known.entry(shapes.all.clone()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(place) => Ok(place.insert(SumLaw::of_shapes(&shapes, self.laws, self.most)?)),
         }
+    }
+}
+
+/// Refuses what are no weights of a sum over leaves.
+pub(super) fn check(tree: &Hierarchy, weights: &[i8]) -> Result<()> {
+    if weights.len() != tree.leaves().len() {
+        return Err(Error::parameter("weights", weights.len(), "one per leaf"));
+    }
+    match weights.iter().find(|weight| !(-1..=1).contains(*weight)) {
+        Some(weight) => Err(Error::parameter("weight", weight, "-1, 0 or 1")),
+        None => Ok(()),
     }
 }
 
@@ -260,14 +272,14 @@ pub(super) enum Spectrum {
 
 /// The passes over all frequencies.
 pub(super) struct Passes<'a> {
-    shapes: &'a Shapes,
+    pub(super) shapes: &'a Shapes,
     transform: Transform,
     /// By level: the weights of a node by its noise modulo the side, over the side.
     weights: Vec<Vec<f64>>,
     /// By level: the transform of a leaf's law.
     leaves: Vec<Vec<f64>>,
     /// By shape: its mass, which tables are divided by.
-    masses: Vec<f64>,
+    pub(super) masses: Vec<f64>,
     /// By shape: what does not depend on the frequency.
     fixed: Vec<Option<Spectrum>>,
 }
@@ -299,7 +311,7 @@ impl<'a> Passes<'a> {
         };
         let (mut all, mut masses) = (Vec::new(), Vec::new());
         for (place, &weighted) in shapes.weighted.iter().enumerate() {
-            let mut spectrum = passes.spectrum(place, 0, &all);
+            let mut spectrum = passes.spectrum(place, [0, 0], &all);
             let mass = match &mut spectrum {
                 Spectrum::Constant(value) => std::mem::replace(value, 1.0),
                 Spectrum::Values(values) => {
@@ -309,7 +321,7 @@ impl<'a> Passes<'a> {
                 }
             };
             masses.push(mass);
-            if !weighted {
+            if weighted == [false, false] {
                 passes.fixed[place] = Some(spectrum.clone());
             }
             all.push(Some(spectrum));
@@ -332,23 +344,38 @@ impl<'a> Passes<'a> {
         self.fixed[place].as_ref().expect("it has no weights")
     }
 
-    /// The spectrum of a shape at a frequency; `all`: of those before it, as far as they depend on it.
-    fn spectrum(&self, place: usize, frequency: usize, all: &[Option<Spectrum>]) -> Spectrum {
+    /// The transform of a level's law, over its mass.
+    pub(super) fn leaf(&self, level: usize) -> &[f64] {
+        &self.leaves[level]
+    }
+
+    /// The spectrum of a shape at the frequencies of both sums; `all`: of those before it, as far as they depend on them.
+    pub(super) fn spectrum(&self, place: usize, at: [usize; 2], all: &[Option<Spectrum>]) -> Spectrum {
         let (shape, side) = (&self.shapes.all[place], self.transform.side());
-        let children = match &shape.under {
-            Under::Leaf(_) if shape.known => return Spectrum::Constant(1.0),
-            Under::Leaf(weight) => {
+        match &shape.under {
+            Under::Leaf(_) if shape.known => Spectrum::Constant(1.0),
+            Under::Leaf(weights) => {
                 let law = &self.leaves[shape.level];
-                let shift = match weight {
-                    0 => 0,
-                    1 => frequency,
-                    _ => (side - frequency) % side,
-                };
-                return Spectrum::Values(law[shift..].iter().chain(&law[..shift]).copied().collect());
+                let shift = |sum: usize| i64::from(weights[sum]) * at[sum] as i64;
+                let shift = (shift(0) + shift(1)).rem_euclid(side as i64) as usize;
+                Spectrum::Values(law[shift..].iter().chain(&law[..shift]).copied().collect())
             }
-            Under::Children(children) => children,
-        };
-        let (mut constant, mut product) = (1.0 / self.masses[place], Vec::new());
+            Under::Children(children) => {
+                let (constant, product) = self.product(children.iter(), 1.0 / self.masses[place], all);
+                self.weighed(place, constant, product)
+            }
+        }
+    }
+
+    /// The product over children by shape, each with how many of it there are: a factor, and values, of which there are none where all
+    /// are the same. It begins with `constant`.
+    pub(super) fn product<'b>(
+        &self,
+        children: impl Iterator<Item = &'b (u32, u32)>,
+        mut constant: f64,
+        all: &[Option<Spectrum>],
+    ) -> (f64, Vec<f64>) {
+        let mut product = Vec::new();
         for &(child, number) in children {
             let child = child as usize;
             let spectrum = self.fixed[child].as_ref().or(all.get(child).and_then(Option::as_ref));
@@ -362,12 +389,18 @@ impl<'a> Passes<'a> {
                 }
             }
         }
+        (constant, product)
+    }
+
+    /// The spectrum of a node, from the product over its children.
+    pub(super) fn weighed(&self, place: usize, constant: f64, mut product: Vec<f64>) -> Spectrum {
+        let shape = &self.shapes.all[place];
         // Known sums below, all of them: its own sum is 0.
         if product.is_empty() {
             return Spectrum::Constant(constant);
         }
         if shape.known {
-            return Spectrum::Constant(constant * product.iter().sum::<f64>() / side as f64);
+            return Spectrum::Constant(constant * product.iter().sum::<f64>() / self.transform.side() as f64);
         }
         self.transform.weigh(&mut product, &self.weights[shape.level]);
         product.iter_mut().for_each(|value| *value *= constant);
@@ -378,8 +411,8 @@ impl<'a> Passes<'a> {
     fn at(&self, frequency: usize) -> f64 {
         let mut all: Vec<Option<Spectrum>> = vec![None; self.shapes.all.len()];
         for place in 0..self.shapes.all.len() {
-            if self.shapes.weighted[place] {
-                all[place] = Some(self.spectrum(place, frequency, &all));
+            if self.shapes.weighted[place][0] {
+                all[place] = Some(self.spectrum(place, [frequency, 0], &all));
             }
         }
         match all.pop().flatten() {
@@ -414,7 +447,7 @@ pub(super) fn power(x: f64, mut n: u32) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::exact::{IntegerTree, PartsScratch};
     use crate::imaging::L2;
@@ -423,8 +456,13 @@ mod tests {
     use crate::testing::{assert_frequencies, test_stream};
     use std::collections::BTreeMap;
 
-    /// By listing all noise up to `reach` on the leaves.
-    fn listed(tree: &Hierarchy, formulas: &[Formula], weights: &[i8], reach: i64) -> BTreeMap<i64, f64> {
+    /// The law of sums with these weights each, by listing all noise up to `reach` on the leaves.
+    pub(in crate::inference) fn listed(
+        tree: &Hierarchy,
+        formulas: &[Formula],
+        weights: &[&[i8]],
+        reach: i64,
+    ) -> BTreeMap<Vec<i64>, f64> {
         let (mut law, mut total) = (BTreeMap::new(), 0.0);
         let leaves = tree.leaves();
         let mut own = vec![-reach; leaves.len()];
@@ -439,8 +477,8 @@ mod tests {
                     if tree.is_known(v) { 0.0 } else { formulas[tree.level(v)].log_weight(noise[v] as f64) }
                 };
                 let weight = libm::exp((0..tree.nodes()).map(log).sum::<f64>());
-                let sum = own.iter().zip(weights).map(|(z, &c)| z * i64::from(c)).sum();
-                *law.entry(sum).or_insert(0.0) += weight;
+                let sum = |weights: &&[i8]| own.iter().zip(*weights).map(|(z, &c)| z * i64::from(c)).sum();
+                *law.entry(weights.iter().map(sum).collect()).or_insert(0.0) += weight;
                 total += weight;
             }
             for z in &mut own {
@@ -456,7 +494,7 @@ mod tests {
         law
     }
 
-    fn trees() -> Vec<Hierarchy> {
+    pub(in crate::inference) fn trees() -> Vec<Hierarchy> {
         let all = [
             (&[0, 0, 0][..], &[][..]),
             (&[0, 0, 0], &[0]),
@@ -490,12 +528,12 @@ mod tests {
                         continue;
                     }
                     let got = SumLaw::on_tree(&tree, &laws, &weights).unwrap();
-                    let want = listed(&tree, &formulas, &weights, if n > 3 { 10 } else { 20 });
-                    let off = |(t, p): (&i64, &f64)| (got.p(*t) - p).abs();
+                    let want = listed(&tree, &formulas, &[&weights], if n > 3 { 10 } else { 20 });
+                    let off = |(t, p): (&Vec<i64>, &f64)| (got.p(t[0]) - p).abs();
                     let most = want.iter().map(off).fold(0.0, f64::max);
-                    let mass: f64 = want.keys().map(|&t| got.p(t)).sum();
+                    let mass: f64 = want.keys().map(|t| got.p(t[0])).sum();
                     assert!(most < 1e-12 && (mass - 1.0).abs() < 1e-12, "{weights:?}: {most} {mass}");
-                    let variance: f64 = want.iter().map(|(&t, p)| (t * t) as f64 * p).sum();
+                    let variance: f64 = want.iter().map(|(t, p)| (t[0] * t[0]) as f64 * p).sum();
                     assert!((got.variance() - variance).abs() < 1e-10 * (1.0 + variance));
                 }
             }
