@@ -2,7 +2,7 @@
 
 use super::conditioned::Walked;
 use super::districts::District;
-use super::interval::{Bounds, Interval, Met, Said};
+use super::interval::{Bounds, By, Interval, Met, Said};
 use super::leaves::Leaves;
 use super::model::Modelled;
 use super::noisy::Structure;
@@ -89,8 +89,12 @@ pub(super) fn of(
     }
     let names: Vec<&str> = districts.iter().map(|district| &*district.name).collect();
     let ratios::Told { ratios, draws: ratio_draws } = ratios::of(wish, &noisy, &names, &targets[counts..])?;
-    let is_guaranteed =
-        prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
+    let is_normal = intervals.iter().any(|interval| interval.by == By::Normal);
+    let is_guaranteed = prior.is_none()
+        && noisy.is_pivot()
+        && !noisy.assumed
+        && !noisy.method.kind().is_chain()
+        && !is_normal;
     let (queries, level) = (wish.queries.clone(), wish.level);
     Ok(Inferred {
         noisy,

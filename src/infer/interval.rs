@@ -13,6 +13,8 @@ pub enum By {
     /// By draws of the error, which do not depend on the counts: the k-th smallest of n has at least the chance `k/(n + 1)` to
     /// be no smaller than another.
     Draws,
+    /// As if the error were normal, with its own standard deviation: of so many counts that draws do not fit.
+    Normal,
     /// By a parametric bootstrap: the method is repeated on what was released.
     Bootstrap,
     /// From the posterior: equal tails.
@@ -25,6 +27,7 @@ impl By {
         match self {
             Self::Law => "law",
             Self::Draws => "draws",
+            Self::Normal => "normal",
             Self::Bootstrap => "bootstrap",
             Self::Posterior => "posterior",
         }

@@ -1,12 +1,12 @@
 //! Laws of errors, where they are computed: integer noise under the equations of a tree or of a partition, and normal noise under any
-//! equations of a table.
+//! equations of a table or a tree.
 
 use super::Noisy;
 use super::entries::Entries;
 use super::noisy::Structure;
 use super::target::Target;
 use crate::catalogue::Family;
-use crate::imaging::LatticeL2;
+use crate::imaging::{L2, LatticeL2};
 use crate::inference::{JointLaw, NodeLaws, Ratios, SumLaw, SumLaws, normal_ratios};
 use crate::invariant::Hierarchy;
 use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
@@ -39,6 +39,8 @@ pub(super) type Law = Option<Width>;
 enum How<'a> {
     /// Of normal noise, by projection.
     Normal(&'a Entries),
+    /// Of normal noise on a tree, by projection.
+    NormalTree(&'a Hierarchy),
     /// Of integer noise on a tree, of which a count is a node; of a partition by entry its leaf.
     Tree(Cow<'a, Hierarchy>, Option<Vec<usize>>),
     /// They are not.
@@ -48,12 +50,11 @@ enum How<'a> {
 impl<'a> How<'a> {
     fn of(noisy: &'a Noisy) -> Self {
         let conditions = noisy.method.conditions() && !noisy.method.kind().is_free();
+        let is_projected =
+            conditions || noisy.method.kind().is_free() || noisy.is_linear() || !noisy.is_pivot();
         match (&noisy.structure, noisy.law.family()) {
-            (Structure::Table(entries), Family::Gaussian)
-                if conditions || noisy.method.kind().is_free() || noisy.is_linear() || !noisy.is_pivot() =>
-            {
-                Self::Normal(entries)
-            }
+            (Structure::Table(entries), Family::Gaussian) if is_projected => Self::Normal(entries),
+            (Structure::Tree(nodes), Family::Gaussian) if is_projected => Self::NormalTree(&nodes.tree),
             _ if !conditions && noisy.is_pivot() => Self::Not,
             (Structure::Tree(nodes), _) => Self::Tree(Cow::Borrowed(&nodes.tree), None),
             (Structure::Table(entries), _) => match partition(entries) {
@@ -125,6 +126,7 @@ pub(super) fn laws(noisy: &Noisy, targets: &[Target], level: f64, most: f64) -> 
     let none = || Ok(vec![None; targets.len()]);
     match How::of(noisy) {
         How::Normal(entries) => Ok(normal(entries, noisy.scales[0], targets, level)),
+        How::NormalTree(tree) => Ok(ProjectedTree::new(noisy, tree)?.laws(targets, level)),
         How::Tree(tree, leaves) => {
             let on = On { tree: &tree, leaves: leaves.as_deref() };
             match Integers::on(noisy, &tree)? {
@@ -164,6 +166,10 @@ pub(super) fn joints(noisy: &Noisy, pairs: &[[Target; 2]], most: f64) -> crate::
             let noise = |target: &Target| projected.of(target).iter().map(|c| noisy.scales[0] * c).collect();
             let of = |[above, below]: &[Target; 2]| Some(Joint::Normal([noise(above), noise(below)]));
             Ok(pairs.par_iter().map(of).collect())
+        }
+        How::NormalTree(tree) => {
+            let projected = ProjectedTree::new(noisy, tree)?;
+            Ok(pairs.par_iter().map(|pair| Some(Joint::Normal(projected.joint(pair)))).collect())
         }
         How::Tree(tree, leaves) => {
             let on = On { tree: &tree, leaves: leaves.as_deref() };
@@ -221,6 +227,88 @@ impl Projected {
             weights.fill(0.0);
         }
         weights
+    }
+}
+
+/// Noise of every node of a tree, moved to its equations by least squares.
+struct ProjectedTree<'a> {
+    tree: &'a Hierarchy,
+    /// By level, the variance of the noise.
+    own: Vec<f64>,
+    l2: L2,
+}
+
+impl<'a> ProjectedTree<'a> {
+    /// Errors: variances out of range.
+    fn new(noisy: &Noisy, tree: &'a Hierarchy) -> crate::Result<Self> {
+        let own = noisy.variances()?;
+        let l2 = L2::new(tree, &own)?;
+        Ok(Self { tree, own, l2 })
+    }
+
+    /// `P Σ c`, with the weights c of a target and the variances Σ of the noise: a sum with the weights a has the covariance `aᵀ P Σ c` with it.
+    fn of(&self, target: &Target) -> Vec<f64> {
+        let mut all = vec![0.0; self.tree.nodes()];
+        let own = |v: usize| if self.tree.is_known(v) { 0.0 } else { self.own[self.tree.level(v)] };
+        match target {
+            Target::Count(v) => all[*v] = own(*v),
+            Target::Sum(weights) => {
+                weights.iter().for_each(|&(v, c)| all[v as usize] += f64::from(c) * own(v as usize));
+            }
+        }
+        self.l2.project(&mut all);
+        all
+    }
+
+    /// The standard deviation of the error of a target, by the variances of all nodes.
+    fn deviation(&self, of_nodes: &[f64], target: &Target) -> f64 {
+        let variance = match target {
+            Target::Count(v) => of_nodes[*v],
+            Target::Sum(_) => {
+                let projected = self.of(target);
+                target.value(|v| projected[v])
+            }
+        };
+        // What is fixed has no error but rounding.
+        let least = 1e-12 * self.own.iter().copied().fold(0.0, f64::max);
+        if variance > least { libm::sqrt(variance) } else { 0.0 }
+    }
+
+    /// By target the law of normal noise.
+    fn laws(&self, targets: &[Target], level: f64) -> Vec<Law> {
+        let (of_nodes, quantile) = (self.l2.variances(), normal_quantile(0.5 * (1.0 + level)));
+        let of = |target: &Target| {
+            let deviation = self.deviation(&of_nodes, target);
+            let holds = Some(if deviation > 0.0 { level } else { 1.0 });
+            Some(Width { half: quantile * deviation, deviation, holds })
+        };
+        targets.par_iter().map(of).collect()
+    }
+
+    /// Vectors whose products are the variances and the covariance of two targets.
+    fn joint(&self, [above, below]: &[Target; 2]) -> [Vec<f64>; 2] {
+        let (of_above, of_below) = (self.of(above), self.of(below));
+        let (a, b) = (above.value(|v| of_above[v]), below.value(|v| of_below[v]));
+        let both = above.value(|v| of_below[v]);
+        let deviation = libm::sqrt(a.max(0.0));
+        let share = if deviation > 0.0 { both / deviation } else { 0.0 };
+        [vec![deviation, 0.0], vec![share, libm::sqrt((b - share * share).max(0.0))]]
+    }
+}
+
+/// What a normal law of the errors says where these are those of least squares on a tree and no law of them is computed: their standard
+/// deviations are theirs, whatever the noise is. `None` of other errors. Errors: variances out of range.
+pub(super) fn as_if_normal(
+    noisy: &Noisy,
+    targets: &[Target],
+    level: f64,
+) -> crate::Result<Option<Vec<Width>>> {
+    match (&noisy.structure, How::of(noisy)) {
+        (Structure::Tree(nodes), How::Not) if noisy.method.kind().is_free() || noisy.is_linear() => {
+            let laws = ProjectedTree::new(noisy, &nodes.tree)?.laws(targets, level);
+            Ok(Some(laws.into_iter().flatten().map(|width| Width { holds: None, ..width }).collect()))
+        }
+        _ => Ok(None),
     }
 }
 

@@ -58,6 +58,10 @@ impl Inferred {
                 "Each interval holds the confidential count with a chance of at least {percent} %, whatever the counts are: the \
                  law of the error does not depend on them."
             ),
+            (false, true) if self.intervals.iter().any(|interval| interval.by == By::Normal) => format!(
+                "Each interval would hold the confidential count with a chance of {percent} %, if the error were normal. Its standard \
+                 deviation is that of the noise; its law is not computed, and there are too many counts to draw it."
+            ),
             (false, true) if self.noisy.assumed => format!(
                 "Each interval would hold the confidential count with a chance of {percent} %, if the noise were normal; the file \
                  tells its variance alone."

@@ -2,7 +2,7 @@
 //! parametric bootstrap.
 
 use super::interval::{Band, Bounds, By, Interval, Said};
-use super::laws::{BESIDE, Law, PRODUCTS, Width, laws};
+use super::laws::{BESIDE, Law, PRODUCTS, Width, as_if_normal, laws};
 use super::noisy::{Ground, Structure};
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
@@ -13,7 +13,10 @@ use crate::failure::{Failure, Result};
 /// What is said of the targets, and by how many draws. Errors: the method.
 pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Vec<Said>, usize)> {
     if noisy.is_pivot() {
-        let (widths, draws) = widths(noisy, targets, (wish.level, wish.seed))?;
+        let (widths, draws) = match many(noisy, targets, wish.level)? {
+            Some(widths) => (widths, 0),
+            None => widths(noisy, targets, (wish.level, wish.seed))?,
+        };
         let said = |(target, (width, by)): (&Target, (Width, By))| {
             Said::around(noisy.estimate(target), width.half, width.deviation, by)
         };
@@ -29,6 +32,16 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Ve
         Said { naive, ..bootstrap(noisy.estimate(target), &errors, wish.level) }
     };
     Ok((targets.iter().zip(errors.into_iter().zip(by_law)).map(said).collect(), draws))
+}
+
+/// What is said of so many errors of least squares on a tree that draws of them do not fit. Errors: the variances.
+fn many(noisy: &Noisy, targets: &[Target], level: f64) -> Result<Option<Vec<(Width, By)>>> {
+    // Far out a normal law says nothing of another.
+    if level > 0.99 || drawn::number(targets.len(), level).is_ok() {
+        return Ok(None);
+    }
+    let widths = as_if_normal(noisy, targets, level).map_err(|e| noisy.refused(e))?;
+    Ok(widths.map(|widths| widths.into_iter().map(|width| (width, By::Normal)).collect()))
 }
 
 /// What is known of the errors of a pivot whatever the counts are: by their law where it is computed, else by draws, whose number
@@ -177,4 +190,31 @@ pub(super) fn bands(
         interval.band = Some(Band { half, low, high });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many counts of Laplace noise that draws do not fit: intervals are those of normal errors with the deviations of least squares, by
+    /// hand; of fewer counts, and far out, nothing is said.
+    #[test]
+    #[allow(clippy::disallowed_methods)] // A file of its own.
+    fn errors_of_many_counts_are_taken_as_normal() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("noisy.csv");
+        let row = |key: &str| format!("{key},3,laplace,2,unconstrained\n");
+        let rows: String = ["", "a", "b"].map(row).concat();
+        std::fs::write(&file, format!("zone,value,law,scale,method\n{rows}")).unwrap();
+        let noisy = Noisy::read(&file, &[], None).unwrap();
+        let targets = vec![Target::Count(1); 1_400_000];
+        let all = many(&noisy, &targets, 0.9).unwrap().unwrap();
+        // Variances of 8: that of a leaf is 2/3 of it once all three are projected.
+        let deviation = libm::sqrt(16.0 / 3.0);
+        let (width, by) = all[0];
+        assert!(by == By::Normal && (width.deviation - deviation).abs() < 1e-9);
+        assert!((width.half - 1.644_853_626_951_472_7 * deviation).abs() < 1e-6 && width.holds.is_none());
+        assert!(many(&noisy, &targets[..1000], 0.9).unwrap().is_none());
+        assert!(many(&noisy, &targets, 0.999).unwrap().is_none());
+    }
 }

@@ -33,7 +33,7 @@ table! {
         band_high: Option<f64>, "counts";
         /// what the intervals hold
         level: f64, "probability";
-        /// `law` of the error; `draws` of it; `bootstrap`, which promises nothing; `posterior`
+        /// `law` of the error; `draws` of it; `normal`, as if the error were that; `bootstrap`, which promises nothing; `posterior`
         found_by: String;
         /// whether an interval holds at least that, whatever the counts are
         guaranteed: bool;

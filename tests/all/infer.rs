@@ -76,6 +76,44 @@ fn intervals_by_hand() {
     assert!((deviation - 2.0).abs() < 1e-9, "{deviation}");
 }
 
+/// Normal noise on a total and two leaves, by hand: least squares leave 2/3 of a variance to each; the difference of the leaves keeps both
+/// of theirs. The laws are computed, so that nothing is drawn.
+#[test]
+fn normal_noise_on_a_tree_by_hand() {
+    let queries = "zone,name,weight\na,difference,1\nb,difference,-1\na,left,1\nb,right,1\n";
+    for method in ["unconstrained", "exact", "l2"] {
+        let (a, b) = (40.0, 60.0);
+        let total = if method == "unconstrained" { 103.0 } else { a + b };
+        let row = |key: &str, value: f64| format!("{key},{value},gaussian,3,{method}\n");
+        let rows = row("", total) + &row("a", a) + &row("b", b);
+        let file = format!("zone,value,law,scale,method\n{rows}");
+        let place = Place::new(&[("noisy.csv", &file), ("queries.csv", queries)]);
+        let wish = Wish {
+            ratios: vec!["left/right".into()],
+            level: 0.9,
+            bands: false,
+            ..wish(&place.path("noisy.csv"), Some(&place.path("queries.csv")))
+        };
+        let inferred = infer(&wish).unwrap();
+        assert!(inferred.is_guaranteed && inferred.draws == 0, "{method}");
+        let deviations: Vec<f64> = inferred.intervals.iter().map(|i| i.deviation).collect();
+        for (got, variance) in deviations.iter().zip([6.0, 6.0, 6.0, 18.0, 6.0, 6.0]) {
+            assert!((got - f64::sqrt(variance)).abs() < 1e-9, "{method}: {deviations:?}");
+        }
+        let half = 1.644_853_626_951_472_7 * f64::sqrt(6.0);
+        assert!(inferred.intervals.iter().all(|i| i.by == By::Law));
+        assert!((inferred.intervals[1].half - half).abs() < 1e-6, "{}", inferred.intervals[1].half);
+        // Fieller: the ratio r goes with the release where (y - r x)² is at most 1.645² Var(z_y - r z_x); covariance -3.
+        let ratio = &inferred.ratios[0];
+        let values = [inferred.intervals[4].estimate, inferred.intervals[5].estimate];
+        for r in [ratio.low, ratio.high] {
+            let (distance, variance) = (values[0] - r * values[1], 6.0 + 6.0 * r * r + 6.0 * r);
+            let off = distance.abs() - 1.644_853_626_951_472_7 * f64::sqrt(variance);
+            assert!(ratio.by == By::Law && off.abs() < 1e-5, "{method}: {r} {off}");
+        }
+    }
+}
+
 /// Over 2,000 releases intervals and bands hold at least what they say, of nodes and of districts, by laws and by draws; an interval
 /// of a law does not hold much more than it must, where counts are spread.
 #[test]

@@ -17,9 +17,10 @@ pub fn bench_words(group: &mut BenchmarkGroup<WallTime>, name: &str) {
 
 /// Median of a benchmark of this run, in nanoseconds.
 pub fn median(group: &str, name: &str) -> Option<f64> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    // The program is `target/release/deps/NAME`.
+    let program = std::env::current_exe().ok()?;
     let path =
-        std::path::Path::new(&target).join("criterion").join(group).join(name).join("new/estimates.json");
+        program.ancestors().nth(3)?.join("criterion").join(group).join(name).join("new/estimates.json");
     #[allow(clippy::disallowed_methods, reason = "its own file of this run")]
     let text = std::fs::read_to_string(path).ok()?;
     let after = text.split("\"median\":").nth(1)?.split("\"point_estimate\":").nth(1)?;

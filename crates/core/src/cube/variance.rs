@@ -60,8 +60,41 @@ impl Gls {
             }
             vec![0.0; joint * joint]
         };
-        let sizes = self.measurements.domain.free_sizes();
-        Variances { kinds: (0..1 << sizes.len()).map(of_kind).collect(), joint, sizes }
+        let kinds = 1 << self.measurements.domain.free().len();
+        self.with_kinds((0..kinds).map(of_kind).collect())
+    }
+
+    /// The covariances of the estimates of all areas, one after the other, parents first: with `V` that of a child's estimate from its subtree, `B`
+    /// the sum of it over the children and `C` the parent's covariance, a child has `V - V B⁻ V + V B⁻ C B⁻ V`.
+    pub fn each_variances(&self, mut see: impl FnMut(usize, &Variances)) {
+        let joint = self.measurements.domain.joint();
+        let root = self.tables(0).iter().map(|own| own.covariance.clone()).collect();
+        let mut open = vec![(0, self.with_kinds(root))];
+        while let Some((v, variances)) = open.pop() {
+            see(v, &variances);
+            let spread: Vec<&[f64]> = self.tables(v).iter().map(|own| &*own.spread).collect();
+            for child in self.tree.children(v).rev() {
+                let of_kind = |(kind, above): (usize, &Vec<f64>)| {
+                    let own = &self.tables(child)[kind].covariance;
+                    let share = product(own, spread[kind], joint);
+                    let back = transposed(&share, joint);
+                    let mut all = product(&product(&share, above, joint), &back, joint);
+                    add(&mut all, own);
+                    let less = product(own, &back, joint);
+                    all.iter_mut().zip(&less).for_each(|(all, less)| *all -= less);
+                    all
+                };
+                open.push((
+                    child,
+                    self.with_kinds(variances.kinds.iter().enumerate().map(of_kind).collect()),
+                ));
+            }
+        }
+    }
+
+    fn with_kinds(&self, kinds: Vec<Vec<f64>>) -> Variances {
+        let domain = &self.measurements.domain;
+        Variances { kinds, joint: domain.joint(), sizes: domain.free_sizes() }
     }
 }
 

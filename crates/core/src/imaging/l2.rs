@@ -167,6 +167,22 @@ impl L2 {
         self.gather_levels(1..pieces.levels() - 1, noise, |_, _| ());
     }
 
+    /// By node, the variance of its projection, in counts squared: of independent noise with the variances that were given. One pass down:
+    /// with `V` that of a child's estimate from its subtree, `B` the sum of it over the children and `C` the parent's variance, a child has
+    /// `V - V²/B + (V/B)² C`.
+    pub fn variances(&self) -> Vec<f64> {
+        let mut all = Vec::with_capacity(self.hierarchy.nodes());
+        all.push(self.variance(0));
+        for v in 1..self.hierarchy.nodes() {
+            let (own, parent) = (self.variance(v), self.hierarchy.parent(v));
+            let below = self.below[parent];
+            // Where all children are known there is nothing to spread.
+            let share = if below > 0.0 { own / below } else { 0.0 };
+            all.push(own - share * own + share * share * all[parent]);
+        }
+        all
+    }
+
     /// The variance of a node's estimate from its subtree; 0 where it is known.
     pub(super) fn variance(&self, v: usize) -> f64 {
         self.combined.get(v).copied().unwrap_or_else(|| self.own[self.hierarchy.level(v)])
@@ -175,5 +191,44 @@ impl L2 {
     /// The variance of all children of a piece, if none has children of its own.
     pub(super) fn leaf_variance(&self, piece: &Piece) -> Option<f64> {
         (piece.children.start >= self.combined.len()).then(|| self.own[piece.level])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{below, open01};
+    use crate::testing::test_stream;
+
+    /// The variance of every projected node in 200 random trees, some of whose nodes are known: as the sum over noise of one node at a time,
+    /// which is projected.
+    #[test]
+    fn variances_are_those_of_projected_noise() {
+        let mut rng = test_stream(146);
+        for _ in 0..200 {
+            let nodes = 1 + below(&mut rng, 24) as usize;
+            let mut parents = vec![0usize; nodes];
+            (2..nodes).for_each(|v| {
+                let last = parents[v - 1];
+                parents[v] = last + below(&mut rng, (v - last).min(3) as u64) as usize;
+            });
+            let mut tree = Hierarchy::from_parents(&parents).unwrap();
+            if below(&mut rng, 2) == 0 {
+                let known = (0..nodes).map(|_| below(&mut rng, 4) == 0).collect();
+                tree = tree.clone().with_known(known).unwrap_or(tree);
+            }
+            let own: Vec<f64> = (0..tree.levels()).map(|_| 0.1 + 10.0 * open01(&mut rng)).collect();
+            let l2 = L2::new(&tree, &own).unwrap();
+            let mut want = vec![0.0; nodes];
+            for u in (0..nodes).filter(|&u| !tree.is_known(u)) {
+                let mut noise = vec![0.0; nodes];
+                noise[u] = libm::sqrt(own[tree.level(u)]);
+                l2.project(&mut noise);
+                want.iter_mut().zip(&noise).for_each(|(want, z)| *want += z * z);
+            }
+            for (v, (got, want)) in l2.variances().iter().zip(&want).enumerate() {
+                assert!((got - want).abs() < 1e-10 * (1.0 + want), "node {v} of {parents:?}: {got} {want}");
+            }
+        }
     }
 }

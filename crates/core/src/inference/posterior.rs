@@ -1,10 +1,10 @@
 //! The posterior of the counts given what was released of a tree, with a prior by leaf.
 
 use super::prior::Prior;
-use super::splits::{Splits, walked};
+use super::splits::{Row, Splits};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
-use crate::rng::{Rng, open01};
+use crate::rng::Rng;
 use std::sync::OnceLock;
 
 /// What noise weighs, but for a factor.
@@ -134,7 +134,7 @@ pub struct Posterior<'a> {
     lacks: f64,
     drop: f64,
     entries: usize,
-    splits: OnceLock<Splits>,
+    drawn: OnceLock<Drawn>,
 }
 
 /// Where tables end: `e^-drop` below their largest. More where released values are so far from each other that the posterior
@@ -202,7 +202,7 @@ impl<'a> Posterior<'a> {
             lacks: 0.0,
             drop,
             entries: 0,
-            splits: OnceLock::new(),
+            drawn: OnceLock::new(),
         };
         let mut work = 0.0;
         for v in (0..tree.nodes()).rev() {
@@ -402,39 +402,90 @@ impl<'a> Posterior<'a> {
         laws
     }
 
-    /// Draws all counts, by node: independent of other draws. A split takes the length of a table, or once its sum was split before two
-    /// look-ups.
+    /// Draws all counts, by node: independent of other draws. A split takes the length of a table, or once its sum was split before one
+    /// look-up.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, counts: &mut [i64]) {
+        let drawn = self.drawn.get_or_init(|| Drawn::new(&self.parts, &self.tables, &self.of_node));
         let mut of = vec![0i64; self.parts.len()];
-        let root = self.parts.len() - 1;
-        let table = &self.tables[root];
-        of[root] = table.from + walked(open01(rng), table.w.iter().copied()) as i64;
-        let splits = self.splits.get_or_init(|| {
-            let sums = self.parts.iter().zip(&self.tables);
-            Splits::new(sums.map(|(part, table)| if let Part::Pair(..) = part { table.w.len() } else { 0 }))
-        });
-        for place in (0..self.parts.len()).rev() {
-            let sum = of[place];
-            match self.parts[place] {
-                Part::Leaf => {}
-                Part::Around(inner) => of[inner as usize] = sum,
-                Part::Pair(a, b) => {
-                    let (left, right) = (&self.tables[a as usize], &self.tables[b as usize]);
-                    // Where both are on their tables.
-                    let last = left.from + left.w.len() as i64 - 1;
-                    let first = left.from.max(sum - (right.from + right.w.len() as i64 - 1));
-                    let last = last.min(sum - right.from);
-                    let (a0, b0) = ((first - left.from) as usize, (sum - last - right.from) as usize);
-                    let number = (last - first + 1) as usize;
-                    let weights = left.w[a0..a0 + number].iter().zip(right.w[b0..b0 + number].iter().rev());
-                    let weights = weights.map(|(a, b)| a * b);
-                    let at = (place, (sum - self.tables[place].from) as usize);
-                    let x = first + splits.place(at, open01(rng), weights) as i64;
-                    (of[a as usize], of[b as usize]) = (x, sum - x);
-                }
-            }
+        of[drawn.root.0] = drawn.root.1 + drawn.root.2.place(rng.next_u64()) as i64;
+        for split in &drawn.steps {
+            let sum = of[split.part as usize];
+            // Where both are on their tables.
+            let first = split.left_from.max(sum - split.right_last);
+            let x = first
+                + drawn.splits.draw((split.rows + sum) as usize, rng, || self.weights_of(split, sum, first))
+                    as i64;
+            (of[split.left as usize], of[split.right as usize]) = (x, sum - x);
         }
-        self.of_node.iter().zip(counts).for_each(|(&part, count)| *count = of[part as usize]);
+        drawn.of_node.iter().zip(counts).for_each(|(&part, count)| *count = of[part as usize]);
+    }
+
+    /// The weights of the left part's sums from `first` on, where both parts have the sum.
+    fn weights_of(&self, split: &Split, sum: i64, first: i64) -> impl Iterator<Item = f64> + Clone {
+        let (left, right) =
+            (&self.tables[split.left_table as usize], &self.tables[split.right_table as usize]);
+        let last = (left.from + left.w.len() as i64 - 1).min(sum - right.from);
+        let (a0, b0) = ((first - left.from) as usize, (sum - last - right.from) as usize);
+        let number = (last - first + 1) as usize;
+        left.w[a0..a0 + number].iter().zip(right.w[b0..b0 + number].iter().rev()).map(|(a, b)| a * b)
+    }
+}
+
+/// What draws have in common.
+#[derive(Debug)]
+struct Drawn {
+    /// The part with the sum of all, its least sum, and the law of that.
+    root: (usize, i64, Row),
+    /// The parts that are split, those that have others first.
+    steps: Vec<Split>,
+    /// By node, the part with its sum.
+    of_node: Vec<u32>,
+    splits: Splits,
+}
+
+/// A part whose sum is split in two. Parts are those with sums of their own, which a node around another has not.
+#[derive(Debug)]
+struct Split {
+    part: u32,
+    left: u32,
+    right: u32,
+    left_table: u32,
+    right_table: u32,
+    left_from: i64,
+    right_last: i64,
+    /// The number of a sum of 0 among the sums of all parts: less than 0 where 0 is not among its own.
+    rows: i64,
+}
+
+impl Drawn {
+    fn new(parts: &[Part], tables: &[Table], of_node: &[u32]) -> Self {
+        let mut own: Vec<u32> = Vec::with_capacity(parts.len());
+        for (place, part) in parts.iter().enumerate() {
+            own.push(if let Part::Around(inner) = part { own[*inner as usize] } else { place as u32 });
+        }
+        let (mut steps, mut sums) = (Vec::new(), 0);
+        for (place, part) in parts.iter().enumerate().rev() {
+            let &Part::Pair(a, b) = part else { continue };
+            let (table, left, right) = (&tables[place], &tables[a as usize], &tables[b as usize]);
+            steps.push(Split {
+                part: place as u32,
+                left: own[a as usize],
+                right: own[b as usize],
+                left_table: a,
+                right_table: b,
+                left_from: left.from,
+                right_last: right.from + right.w.len() as i64 - 1,
+                rows: sums as i64 - table.from,
+            });
+            sums += table.w.len();
+        }
+        let top = parts.len() - 1;
+        Self {
+            root: (own[top] as usize, tables[top].from, Row::new(&tables[top].w)),
+            steps,
+            of_node: of_node.iter().map(|&part| own[part as usize]).collect(),
+            splits: Splits::new(sums),
+        }
     }
 }
 

@@ -1,55 +1,57 @@
 //! How sums were split before: what draws of one posterior have in common.
 
+use crate::rng::{Alias, Rng, open01};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Sums that have a place for their row: 48 bytes each.
+/// Sums that have a place for their row: 40 bytes each.
 const SUMS: usize = 1 << 20;
-/// Weights of all rows together: 10 bytes each.
+/// Columns of all rows together: 8 bytes each.
 const ROOM: usize = 1 << 24;
 
 /// Rows of splits, each made when its sum is split for the first time, as long as there is room.
 ///
-/// A row only saves time: it gives the place that a walk over the weights gives ([`walked`]), so that no draw depends on those before it.
+/// A row only saves time: where there is no room it is made again, so that no draw depends on those before it.
 #[derive(Debug)]
 pub(super) struct Splits {
-    /// By part, the row of its lowest sum.
-    first: Vec<u32>,
     rows: Vec<OnceLock<Row>>,
     room: AtomicUsize,
 }
 
 impl Splits {
-    /// `sums`: by part, how many sums it has that are split. Where all are more than fit there are no rows.
-    pub(super) fn new(sums: impl Iterator<Item = usize>) -> Self {
-        let (mut first, mut rows) = (Vec::new(), 0usize);
-        for sums in sums {
-            first.push(u32::try_from(rows).unwrap_or(u32::MAX));
-            rows = rows.saturating_add(sums);
-        }
-        let rows = if rows > SUMS { 0 } else { rows };
-        Self { first, rows: (0..rows).map(|_| OnceLock::new()).collect(), room: AtomicUsize::new(ROOM) }
+    /// `sums`: that are split, of all parts. Where they are more than fit there are no rows, and weights are walked over.
+    pub(super) fn new(sums: usize) -> Self {
+        let rows = if sums > SUMS { 0 } else { sums };
+        Self { rows: (0..rows).map(|_| OnceLock::new()).collect(), room: AtomicUsize::new(ROOM) }
     }
 
-    /// The place that a uniform number takes among the weights of a split: of a part, its sum by place.
-    pub(super) fn place(
+    /// The place that one word takes among the weights of a split, by the number of its sum.
+    #[inline]
+    pub(super) fn draw<R: Rng + ?Sized, W: Iterator<Item = f64> + Clone>(
         &self,
-        (part, sum): (usize, usize),
-        u: f64,
-        weights: impl ExactSizeIterator<Item = f64> + Clone,
+        sum: usize,
+        rng: &mut R,
+        weights: impl FnOnce() -> W,
     ) -> usize {
-        let Some(row) = self.rows.get(self.first[part] as usize + sum) else { return walked(u, weights) };
-        if let Some(row) = row.get() {
-            return row.place(u);
+        match self.rows.get(sum) {
+            None => walked(open01(rng), weights()),
+            Some(row) => match row.get() {
+                Some(row) => row.place(rng.next_u64()),
+                None => self.make(row, rng.next_u64(), weights()),
+            },
         }
-        let needed = weights.len();
-        let fits = |room: usize| room.checked_sub(needed);
-        if needed > usize::from(u16::MAX)
-            || self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_err()
-        {
-            return walked(u, weights);
+    }
+
+    #[cold]
+    fn make(&self, place: &OnceLock<Row>, word: u64, weights: impl Iterator<Item = f64>) -> usize {
+        let row = Row::new(&weights.collect::<Vec<_>>());
+        let drawn = row.place(word);
+        let fits = |room: usize| room.checked_sub(row.columns);
+        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok() {
+            // Another thread's is the same.
+            let _ = place.set(row);
         }
-        row.get_or_init(|| Row::new(weights)).place(u)
+        drawn
     }
 }
 
@@ -72,69 +74,45 @@ pub(super) fn walked(u: f64, weights: impl Iterator<Item = f64> + Clone) -> usiz
     last
 }
 
-/// The weights of a split, added up from the first.
+/// The weights of a split, one word a draw.
 #[derive(Debug)]
-struct Row {
-    sums: Box<[f64]>,
-    /// By as many equal shares of the total, a place at or below those that numbers in it take (Chen, Asau 1974).
-    guide: Box<[u16]>,
-    /// The last place with a weight.
-    last: u16,
+pub(super) struct Row {
+    alias: Alias,
+    columns: usize,
+    /// Places before those that have a column.
+    before: usize,
 }
 
 impl Row {
-    fn new(weights: impl ExactSizeIterator<Item = f64>) -> Self {
-        let (mut total, mut last) = (0.0, 0);
-        let sum = |(place, weight): (usize, f64)| {
-            let before = total;
-            total += weight;
-            last = if total > before { place as u16 } else { last };
-            total
-        };
-        let sums: Box<[f64]> = weights.enumerate().map(sum).collect();
-        let mut place = 0;
-        let below = |share: usize| {
-            let target = share as f64 / sums.len() as f64 * total;
-            while place + 1 < sums.len() && sums[place] <= target {
-                place += 1;
-            }
-            place as u16
-        };
-        let guide = (0..sums.len()).map(below).collect();
-        Self { sums, guide, last }
+    /// `weights`: finite, >= 0, not all 0.
+    pub(super) fn new(weights: &[f64]) -> Self {
+        // What is below has no share of a table in units of 2^-63.
+        let least = weights.iter().copied().fold(0.0, f64::max) * libm::scalbn(1.0, -64);
+        let counts = |weight: &f64| *weight > least;
+        let before = weights.iter().position(counts).unwrap_or(0);
+        let end = weights.iter().rposition(counts).map_or(weights.len(), |last| last + 1);
+        let own = &weights[before..end];
+        Self { alias: Alias::new(own), columns: own.len().next_power_of_two(), before }
     }
 
-    fn place(&self, u: f64) -> usize {
-        let Some(total) = self.sums.last() else { return 0 };
-        let target = u * total;
-        let mut place =
-            usize::from(self.guide[((u * self.sums.len() as f64) as usize).min(self.sums.len() - 1)]);
-        // Rounding may have led beyond it.
-        while place > 0 && self.sums[place - 1] > target {
-            place -= 1;
-        }
-        while self.sums[place] <= target {
-            place += 1;
-            if place == self.sums.len() {
-                return usize::from(self.last);
-            }
-        }
-        place
+    /// The place that the higher 63 bits of a word take.
+    #[inline]
+    pub(super) fn place(&self, word: u64) -> usize {
+        self.before + self.alias.at(word >> 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{below, open01};
+    use crate::rng::below;
     use crate::testing::test_stream;
 
-    /// A row takes the place that a walk over the weights takes, also where a number lies on an end of a weight, and once there is no
-    /// room.
+    /// A row has the law of its weights, whatever is left out of it; so have places by a walk, on a grid of numbers.
     #[test]
-    fn rows_take_the_places_of_a_walk() {
+    fn rows_have_the_law_of_their_weights() {
         let mut rng = test_stream(143);
-        for case in 0..400 {
+        for _ in 0..400 {
             let number = 1 + below(&mut rng, 90) as usize;
             let weight = |_| match below(&mut rng, 4) {
                 0 => 0.0,
@@ -142,34 +120,45 @@ mod tests {
                 _ => open01(&mut rng),
             };
             let weights: Vec<f64> = (0..number).map(weight).collect();
-            if weights.iter().all(|weight| *weight == 0.0) {
+            let total: f64 = weights.iter().sum();
+            if total == 0.0 {
                 continue;
             }
-            let total: f64 = weights.iter().sum();
-            let mut sum = 0.0;
-            let ends: Vec<f64> = weights
-                .iter()
-                .map(|weight| {
-                    sum += weight;
-                    sum / total
-                })
-                .collect();
-            let near = ends.iter().flat_map(|end| [end - 1e-16, *end, end + 1e-16]);
-            let mut numbers: Vec<f64> = near.filter(|u| *u > 0.0 && *u < 1.0).collect();
-            numbers.extend((0..200).map(|_| open01(&mut rng)));
-            let splits = Splits::new([0, 3, 7].into_iter());
-            if case % 2 == 1 {
-                splits.room.store(number - 1, Ordering::Relaxed);
+            let row = Row::new(&weights);
+            let shares = row.alias.shares();
+            for (place, weight) in weights.iter().enumerate() {
+                let share =
+                    place.checked_sub(row.before).and_then(|column| shares.get(column)).copied().unwrap_or(0);
+                let p = share as f64 / (1u64 << 63) as f64;
+                assert!((p - weight / total).abs() < 3e-16, "{place}: {p} {weight} {total}");
             }
-            for u in numbers {
-                let walk = walked(u, weights.iter().copied());
-                assert!(weights[walk] > 0.0, "{u} {weights:?}");
-                let place = splits.place((2, 4), u, weights.iter().copied());
-                assert_eq!(place, walk, "{u} {weights:?}");
-            }
-            let made = splits.rows.iter().filter(|row| row.get().is_some()).count();
-            assert_eq!(made, usize::from(case % 2 == 0));
+            let steps = 1000;
+            let mut seen = vec![0.0; number];
+            (0..steps).for_each(|k| {
+                seen[walked((k as f64 + 0.5) / steps as f64, weights.iter().copied())] += 1.0 / steps as f64;
+            });
+            assert!(
+                seen.iter().zip(&weights).all(|(p, weight)| (p - weight / total).abs() < 1.5 / steps as f64)
+            );
         }
-        assert!(Splits::new([SUMS, 1].into_iter()).rows.is_empty());
+    }
+
+    /// A draw is the same whether its row was there, is made, or has no room; past all places there are none.
+    #[test]
+    fn draws_do_not_depend_on_rows() {
+        let mut rng = test_stream(144);
+        let weights: Vec<f64> = (0..40).map(|_| open01(&mut rng)).collect();
+        let (with, without) = (Splits::new(3), Splits::new(3));
+        without.room.store(63, Ordering::Relaxed);
+        let draws = |splits: &Splits| -> Vec<usize> {
+            let mut rng = test_stream(145);
+            (0..1000).map(|_| splits.draw(2, &mut rng, || weights.iter().copied())).collect()
+        };
+        let first = draws(&with);
+        assert_eq!((with.rows[2].get().is_some(), without.rows[2].get().is_some()), (true, false));
+        assert!(draws(&with) == first && draws(&without) == first);
+        assert!(Splits::new(SUMS + 1).rows.is_empty());
+        let walks = draws(&Splits::new(SUMS + 1));
+        assert!(walks != first && walks.iter().all(|place| *place < 40));
     }
 }

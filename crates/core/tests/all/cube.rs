@@ -222,6 +222,17 @@ fn estimates_and_variances_are_those_of_dense_least_squares() {
                 );
             }
         }
+        let (detailed, mut seen) = (&gls.measurements().queries()[0], 0);
+        gls.each_variances(|v, variances| {
+            seen += 1;
+            for cell in 0..cells {
+                let row = own.row(&[(v, 1.0)], |other| other == cell);
+                let want = row.dot(&(&dense.covariance * &row));
+                let got = variances.answer(detailed, detailed.answer_of(&own.domain, cell).unwrap());
+                assert!((got - want).abs() < 1e-9 * (1.0 + want), "system {system}, node {v}: {got} {want}");
+            }
+        });
+        assert_eq!(seen, own.tree.nodes());
         // Subtrees that are gone up twice give the same bits.
         assert!(estimated(&gls, 0, &answers) == all);
         for _ in 0..4 {
