@@ -46,7 +46,7 @@
 #![deny(missing_docs)]
 
 pub use congenial_core::{
-    Alone, Crew, Error, Result, chain, closed_form, coupling, diagnostics, exact, imaging, inference,
+    Alone, Crew, Error, Result, chain, closed_form, coupling, cube, diagnostics, exact, imaging, inference,
     invariant, kernel, lattice, law, methods, pace, privacy, rng,
 };
 pub use congenial_oracle as oracle;

@@ -574,6 +574,10 @@ fn what_is_exact_is_named() {
     let before = |out: &str| certificate(out).issued.known_before;
     assert!(before("town").is_empty() && before("parts").is_empty());
     assert_eq!(before("again"), ["part"]);
+    let none = CONFIG.replace("known = [\"town\"]", "known = []").replace("split = [\"1/4\", \"3/4\"]\n", "");
+    place.write("release.toml", &none);
+    made(&place, "none", 4);
+    assert_eq!(before("none"), ["part", "town"]);
     let page = std::fs::read_to_string(place.path("again/certificate.html")).unwrap();
     assert!(page.contains("Releases before this one gave counts by part exactly"), "{page}");
     // A level of which everything follows has no noise.
