@@ -380,7 +380,7 @@ impl Checker<'_> {
         Ok(thresholds)
     }
 
-    fn law(&self, name: &str, span: Range<usize>) -> Result<LawKind> {
+    pub(crate) fn law(&self, name: &str, span: Range<usize>) -> Result<LawKind> {
         LawKind::named(name).ok_or_else(|| {
             let names: Vec<&str> = LawKind::ALL.iter().map(|law| law.name()).collect();
             self.error(format!("law: got `{name}`"), span, one_of(name, &names))

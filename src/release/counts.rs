@@ -1,10 +1,10 @@
 //! The confidential counts, on the tree of the domain. What is refused here names them: it is for the operator alone.
 
 use super::config::Data;
-use super::domain::Domain;
 use crate::failure::{Failure, Result};
+use crate::hash::FileDigest;
+use crate::input::LeafList;
 use crate::input::{CsvTable, Wanted, whole_counts};
-use crate::store::FileDigest;
 
 /// Totals beyond this are refused: with noise they stay within 2^53.
 const MOST: i64 = 1 << 52;
@@ -13,7 +13,7 @@ const MOST: i64 = 1 << 52;
 ///
 /// Refused, with file and row: a missing column; keys that are not in the domain, or twice; what is no count; a total beyond 2^52; the
 /// list itself.
-pub(super) fn read(data: &Data, domain: &Domain) -> Result<Vec<i64>> {
+pub(super) fn read(data: &Data, domain: &LeafList) -> Result<Vec<i64>> {
     let path = &data.table;
     if FileDigest::of(path)?.sha256 == domain.sha256 {
         let message = format!(

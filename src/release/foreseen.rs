@@ -1,13 +1,13 @@
 //! What is known of a release before its data are opened, so that whatever can be refused is refused before anything is paid.
 
 use super::config::{Config, Table};
-use super::domain::Domain;
 use super::noise::Noise;
 use super::noisy;
 use super::public;
 use super::statement::Statement;
 use crate::failure::Result;
 use crate::infer::{Nodes, Repeated};
+use crate::input::LeafList;
 
 /// The seed of draws of errors, where no law is computed.
 const SEED: u64 = 1;
@@ -16,7 +16,7 @@ const SEED: u64 = 1;
 #[derive(Debug)]
 pub(super) struct Foreseen {
     /// Its tree.
-    pub(super) domain: Domain,
+    pub(super) domain: LeafList,
     /// What it pays.
     pub(super) statement: Statement,
     /// What draws its noise.
@@ -31,7 +31,7 @@ impl Foreseen {
     ///
     /// Refused: a list, a loss, noise and intervals that do not go together.
     pub(super) fn new(config: &Config) -> Result<Self> {
-        let domain = Domain::read(config)?;
+        let domain = LeafList::read(&config.data.domain, &config.data.levels, config.data.known)?;
         let statement = Statement::new(&config.privacy, &domain.tree)?;
         let noise = Noise::new(config.privacy.conditioned, &statement, &domain.tree)?;
         let halves = halves(config, &domain, &statement)?;
@@ -40,7 +40,7 @@ impl Foreseen {
 }
 
 /// Does with counts of 0 what is done with the noisy ones; the halves of intervals. Refused: variances and widths that do not fit.
-fn halves(config: &Config, domain: &Domain, statement: &Statement) -> Result<Option<Vec<f64>>> {
+fn halves(config: &Config, domain: &LeafList, statement: &Statement) -> Result<Option<Vec<f64>>> {
     let names = (0..domain.tree.nodes()).map(|v| domain.name(v).to_owned()).collect();
     let blank = noisy::blank(config, Nodes { tree: domain.tree.clone(), names }, statement)?;
     if matches!(config.publish.table, Table::L2 | Table::BlueDown) {

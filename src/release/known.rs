@@ -1,12 +1,12 @@
 //! Counts that a release gives exactly, as ledgers and certificates name them.
 
 use super::config::Config;
-use super::domain::Domain;
 use super::ledger::Known;
+use crate::input::LeafList;
 use std::collections::BTreeSet;
 
 /// The counts that are released as they are: those of the last known level, which the levels above add up.
-pub(super) fn known(config: &Config, domain: &Domain) -> Vec<Known> {
+pub(super) fn known(config: &Config, domain: &LeafList) -> Vec<Known> {
     let Some(last) = config.data.known.checked_sub(1) else { return Vec::new() };
     let of = |v: usize| {
         config.data.levels.iter().cloned().zip(domain.keys(v).into_iter().map(str::to_owned)).take(last)

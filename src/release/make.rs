@@ -2,7 +2,6 @@
 
 use super::certificate::{self, Certificate, Head, Issued};
 use super::config::{Config, Data};
-use super::domain::Domain;
 use super::foreseen::Foreseen;
 use super::known::{known, known_before};
 use super::ledger::{Ledger, Pays, Spend, Spent, new_id, possible};
@@ -11,8 +10,9 @@ use super::{counts, noisy, page, public, registry};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::hash;
+use crate::hash::FileDigest;
+use crate::input::LeafList;
 use crate::invariant::Hierarchy;
-use crate::store::FileDigest;
 use congenial_exact_noise::Bits;
 use std::collections::BTreeMap;
 use std::fs;
@@ -105,7 +105,7 @@ pub(super) fn commit() -> String {
 /// Writes the noisy file and what is a public function of it; their hashes.
 fn written(
     config: &Config,
-    (domain, statement): (&Domain, &Statement),
+    (domain, statement): (&LeafList, &Statement),
     released: &[i64],
     folder: &Path,
 ) -> Result<BTreeMap<String, String>> {
@@ -148,7 +148,7 @@ pub(super) fn certified(
 }
 
 /// What is booked. Refused: a change that is impossible under all known counts of the ledger.
-fn spend(config: &Config, domain: &Domain, statement: &Statement, ledger: &Ledger) -> Result<Spend> {
+fn spend(config: &Config, domain: &LeafList, statement: &Statement, ledger: &Ledger) -> Result<Spend> {
     let (privacy, history) = (&config.privacy, ledger.history());
     let known = known(config, domain);
     let columns: Vec<&str> = config.data.levels.iter().map(String::as_str).collect();
@@ -168,7 +168,7 @@ fn spend(config: &Config, domain: &Domain, statement: &Statement, ledger: &Ledge
 }
 
 /// The counts with their noise. What is said of data that are refused is one sentence.
-fn released(config: &Config, domain: &Domain, noise: &[i64]) -> Result<Vec<i64>> {
+fn released(config: &Config, domain: &LeafList, noise: &[i64]) -> Result<Vec<i64>> {
     let refused = || {
         let message = "the data were refused. The loss is paid, and nothing is published. Nothing more is said here, since it \
                        could tell of the data: `congenial release validate` says it to the operator";

@@ -4,7 +4,7 @@
 //! **The noise is drawn before the data are opened.** Under equations its law does not depend on the counts, so that nothing that is
 //! chosen on the way can. A release goes through these steps, each of which takes from those before alone:
 //!
-//! 1. The config is read (`config`), and the public list of leaves, which is the tree (`domain`).
+//! 1. The config is read (`config`), and the public list of leaves, which is the tree (a [`LeafList`](crate::input::LeafList)).
 //! 2. What it pays is stated as a rational number (`statement`), and everything is done that does not depend on counts (`foreseen`), so
 //!    that what can be refused is refused here.
 //! 3. The ledger is locked, the limit checked, and the loss booked on the disk ([`ledger`]).
@@ -22,7 +22,6 @@ mod certificate;
 mod check;
 mod config;
 mod counts;
-mod domain;
 mod foreseen;
 mod known;
 pub mod ledger;
@@ -39,7 +38,6 @@ pub use booked::booked;
 pub use certificate::{Certificate, Head, Issued, Level, Pays};
 pub use check::check;
 pub use config::{Config, Data, Privacy, Product, Publish, Table};
-pub use domain::Domain;
 pub use make::{Made, make, validate};
 pub use plan::plan;
 pub use statement::Statement;

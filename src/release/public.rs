@@ -4,12 +4,12 @@ use super::config::{Config, Table};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::hash;
+use crate::hash::FileDigest;
 use crate::imaging::{BlueDown, BlueDownScratch, TopDown, TopDownScratch};
 use crate::infer::{self, Inferred, Noisy, Structure, Wish};
 use crate::invariant::Hierarchy;
 use crate::page::field;
 use crate::rng::{Role, TaskKey, stream};
-use crate::store::FileDigest;
 use std::path::Path;
 
 /// The noisy file, the table and the intervals in a folder.

@@ -1,8 +1,9 @@
 //! The folder of a run: written beside its final place, renamed when complete, never overwritten.
 
-use super::{FileDigest, Identity, Journal, Manifest, SCHEMA_VERSION, locked};
+use super::{Identity, Journal, Manifest, SCHEMA_VERSION, locked};
 use crate::failure::{Failure, Result};
 use crate::files::{TEMPORARY, is_taken, listed, replace, sync, sync_folder};
+use crate::hash::FileDigest;
 use crate::table::{Field, Record, TableDigest, Values, Writer, unwritten};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -4,12 +4,10 @@ use super::{Process, SCHEMA_VERSION};
 use crate::config::Preface;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::hash::{self, hex};
+use crate::hash::{self, FileDigest};
 use crate::table::TableDigest;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 
 /// `manifest.json`.
@@ -97,32 +95,6 @@ pub struct DataSet {
     pub levels: Vec<String>,
     pub invariant: String,
     pub counts: usize,
-}
-
-/// A file of a run, byte by byte.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileDigest {
-    /// The number of bytes of the file.
-    pub bytes: u64,
-    /// SHA-256 of the bytes, in hexadecimal.
-    pub sha256: String,
-}
-
-impl FileDigest {
-    /// The digest of a file as it is on the disk. Errors: as `files::open`.
-    pub fn of(path: &Path) -> Result<Self> {
-        let (mut file, mut hash) = (files::open(path)?, Sha256::new());
-        let (mut buffer, mut bytes) = (vec![0; 1 << 18], 0);
-        loop {
-            match file.read(&mut buffer).map_err(|e| Failure::io(path, "cannot read", e))? {
-                0 => return Ok(Self { bytes, sha256: hex(hash.finalize()) }),
-                more => {
-                    hash.update(&buffer[..more]);
-                    bytes += more as u64;
-                }
-            }
-        }
-    }
 }
 
 /// A shard that came to its end.

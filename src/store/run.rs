@@ -1,10 +1,11 @@
 //! A finished run, to be read.
 
+use super::Manifest;
 use super::folder::{files_in, is_of_a_run};
 use super::manifest::short;
-use super::{FileDigest, Manifest};
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::hash::FileDigest;
 use crate::table::{Key, Reader, Record, Value};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -124,12 +124,14 @@ pub enum Document {
     Gridless(Box<dyn Gridless>),
 }
 
-/// The checked config of a study without a grid, and so without data.
+/// The checked config of a study whose cells are not those of a grid.
 pub trait Gridless: std::fmt::Debug {
     /// What it is, in a few words.
     fn words(&self) -> String;
     /// Everything that a run of it needs.
-    fn plan(self: Box<Self>) -> Box<dyn Planned>;
+    ///
+    /// Errors: data that it names.
+    fn plan(self: Box<Self>) -> Result<Box<dyn Planned>>;
     /// Computes it and keeps nothing: what came out, in a sentence. Errors: threads; what cannot be computed.
     fn verify(self: Box<Self>, manner: Manner) -> Result<String>;
 }

@@ -1,13 +1,14 @@
 //! Studies: what is done with the cells of a config, what it leaves in tables, and how the tables are read again.
 //!
 //! Everything that is particular to a study lies in its folder: [`release`], [`frontier`] and [`coverage`] (on releases), [`meeting`],
-//! [`privacy`], [`composition`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is and pays),
+//! [`privacy`], [`composition`], [`cube`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is and pays),
 //! `equal` (noise that pays what is asked), `tell` (how rows are told), `grid` (a study of a grid), `pairs` (coupled pairs). This file
 //! alone names the studies. The engine draws any [`Planned`] study; the report and the comparison of runs know the trait [`Study`] alone.
 
 pub mod cells;
 pub mod composition;
 pub mod coverage;
+pub mod cube;
 mod equal;
 pub mod frontier;
 mod grid;
@@ -33,13 +34,14 @@ use std::path::Path;
 use toml::Spanned;
 
 /// Every study.
-pub const STUDIES: [&dyn Study; 6] = [
+pub const STUDIES: [&dyn Study; 7] = [
     &release::Release,
     &meeting::Meeting,
     &privacy::Privacy,
     &frontier::Frontier,
     &coverage::Coverage,
     &composition::Composition,
+    &cube::Cube,
 ];
 
 fn find(name: &str) -> Option<&'static dyn Study> {
@@ -123,7 +125,7 @@ pub fn plan_on(document: Document, held: Vec<Option<CsvTable>>) -> Result<Box<dy
         Document::Gridless(_) if !held.is_empty() => {
             Err(Failure::Usage("a study without a grid has no data".into()))
         }
-        Document::Gridless(config) => Ok(config.plan()),
+        Document::Gridless(config) => config.plan(),
         Document::Grid(configs) => {
             let tables = held.into_iter().chain(std::iter::repeat_with(|| None));
             let plans = configs.into_iter().zip(tables).map(|(config, table)| settled(config, table));

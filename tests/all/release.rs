@@ -3,8 +3,9 @@
 
 use crate::place::Place;
 use congenial::infer::Noisy;
+use congenial::input::LeafList;
 use congenial::release::ledger::{History, Ledger, Limit, Opening, Protects};
-use congenial::release::{Certificate, Config, Domain, Statement, check, make, validate};
+use congenial::release::{Certificate, Config, Statement, check, make, validate};
 use congenial::rng::{Rng, Role, Stream, TaskKey, stream};
 use congenial_exact_noise::Bits;
 use std::path::Path;
@@ -354,7 +355,7 @@ fn statements_are_those_of_the_dearest_change() {
                     .replace("\"1/4\", \"3/4\"", &shares);
                 let place = Place::new(&[("release.toml", &text), ("places.csv", domain)]);
                 let Ok(config) = Config::read(&place.path("release.toml")) else { continue };
-                let Ok(domain) = Domain::read(&config) else { continue };
+                let Ok(domain) = leaves(&config) else { continue };
                 let tree = &domain.tree;
                 let loss = |v: usize, u: f64| {
                     let each = |base: congenial_exact_noise::Base| {
@@ -407,7 +408,13 @@ fn statements_are_those_of_the_dearest_change() {
     assert!(compared > 20, "{compared}");
 }
 
-fn statement(config: &Config, domain: &Domain) -> Option<Statement> {
+/// The tree of a config.
+fn leaves(config: &Config) -> Result<LeafList, congenial::failure::Failure> {
+    let data = &config.data;
+    LeafList::read(&data.domain, &data.levels, data.known)
+}
+
+fn statement(config: &Config, domain: &LeafList) -> Option<Statement> {
     Statement::new(&config.privacy, &domain.tree).ok()
 }
 

@@ -5,8 +5,9 @@
 use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA};
 use congenial::exact::Dyadic;
 use congenial::infer::{Wish, infer};
+use congenial::input::LeafList;
 use congenial::law::DoubleGeometric;
-use congenial::release::{Config, Domain, Statement};
+use congenial::release::{Config, Statement};
 use congenial::study::cells::{CellRow, StatementRow};
 use congenial::study::coverage::CoverageRow;
 use congenial::study::release::{ErrorRow, LevelRow, NodeDrawRow};
@@ -204,7 +205,11 @@ fn bases_are_those_of_a_release() {
          [publish]\ntable = \"none\"\n",
     );
     let config = Config::read(&place.path("release.toml")).unwrap();
-    let statement = Statement::new(&config.privacy, &Domain::read(&config).unwrap().tree).unwrap();
+    let statement = Statement::new(
+        &config.privacy,
+        &LeafList::read(&config.data.domain, &config.data.levels, config.data.known).unwrap().tree,
+    )
+    .unwrap();
     assert_eq!(scales.len(), 3);
     for (&scale, base) in scales.iter().zip(&statement.bases) {
         let drawn =

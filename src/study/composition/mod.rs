@@ -198,8 +198,8 @@ impl Gridless for WorldsConfig {
         format!("composition, {}", counted(self.settings.len() as f64, "setting"))
     }
 
-    fn plan(self: Box<Self>) -> Box<dyn kind::Planned> {
-        Box::new(Planned::new(*self))
+    fn plan(self: Box<Self>) -> Result<Box<dyn kind::Planned>> {
+        Ok(Box::new(Planned::new(*self)))
     }
 
     /// Checks all statements. What the study finds is its result, not an error of the tool.

@@ -107,6 +107,12 @@ impl Marginal {
         self.rows.len() * self.places.len()
     }
 
+    /// Answers whose estimates have one variance: the first of them, and how many they are.
+    pub fn alike(&self) -> impl Iterator<Item = (usize, usize)> {
+        let each = self.places.len();
+        (0..self.rows.len()).map(move |row| (row * each, each))
+    }
+
     /// Whether it has a part in a kind of coefficients.
     pub(super) fn reaches(&self, kind: u32) -> bool {
         kind & !self.named == 0

@@ -276,8 +276,8 @@ impl Gls {
 }
 
 impl Answers {
-    /// Makes place for the answers of a level.
-    fn prepare(&mut self, measurements: &Measurements, level: usize) {
+    /// Makes place for the answers of a level: 0s.
+    pub fn prepare(&mut self, measurements: &Measurements, level: usize) {
         self.of.resize(measurements.queries.len(), Vec::new());
         self.of.iter_mut().for_each(Vec::clear);
         for (query, _) in measurements.of_level(level) {

@@ -1,15 +1,15 @@
-//! The public list of all leaves: the tree of a release, which never depends on the data.
+//! A list of all leaves of a tree, which does not depend on counts.
 
-use super::config::Config;
+use super::{CsvTable, Wanted};
 use crate::failure::{Failure, Result};
-use crate::input::{CsvTable, Wanted};
+use crate::hash::FileDigest;
 use crate::invariant::Hierarchy;
-use crate::store::FileDigest;
 use hashbrown::HashMap;
+use std::path::Path;
 
-/// The tree of a release.
+/// A tree by the list of its leaves.
 #[derive(Debug)]
-pub struct Domain {
+pub struct LeafList {
     table: CsvTable,
     /// By level below the total, its column.
     places: Vec<usize>,
@@ -21,16 +21,17 @@ pub struct Domain {
     pub sha256: String,
 }
 
-impl Domain {
-    /// Reads the list that a config names.
+impl LeafList {
+    /// Reads a list.
+    ///
+    /// - `levels`: the columns that name the nodes of the levels below the root, coarse to fine.
+    /// - `known`: how many levels, from the root's, are known.
     ///
     /// Refused, with file and row: a missing column, a blank name, a leaf twice, no row; a tree in which nothing is left to release.
-    pub fn read(config: &Config) -> Result<Self> {
-        let data = &config.data;
-        let path = &data.domain;
+    pub fn read(path: &Path, levels: &[String], known: usize) -> Result<Self> {
         let sha256 = FileDigest::of(path)?.sha256;
-        let table = CsvTable::read_wanted(path, &Wanted::of(data.levels.iter().map(String::as_str), ""))?;
-        let places = data.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+        let table = CsvTable::read_wanted(path, &Wanted::of(levels.iter().map(String::as_str), ""))?;
+        let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
         if FileDigest::of(path)?.sha256 != sha256 {
             return Err(Failure::data(path, "it was changed while it was read"));
         }
@@ -43,7 +44,7 @@ impl Domain {
         for (level, &place) in places.iter().enumerate() {
             let codes = table.numbers(place);
             if let Some(row) = (0..table.len()).find(|&row| table.text(row, place).is_empty()) {
-                return Err(table.bad_row(row, format!("`{}` is blank, want a name", data.levels[level])));
+                return Err(table.bad_row(row, format!("`{}` is blank, want a name", levels[level])));
             }
             // Children of one parent become neighbours, in the order of the file.
             let mut order: Vec<u32> = (0..table.len() as u32).collect();
@@ -65,8 +66,8 @@ impl Domain {
         }
         let refused = |e: crate::Error| Failure::data(path, e.to_string());
         let tree = Hierarchy::from_numbers(parents).map_err(refused)?;
-        let known = (0..tree.nodes()).map(|v| tree.level(v) < data.known).collect();
-        let tree = if data.known > 0 { tree.with_known(known).map_err(refused)? } else { tree };
+        let marks = (0..tree.nodes()).map(|v| tree.level(v) < known).collect();
+        let tree = if known > 0 { tree.with_known(marks).map_err(refused)? } else { tree };
         Ok(Self { table, places, tree, rows, sha256 })
     }
 
@@ -90,7 +91,7 @@ impl Domain {
     }
 
     /// The children of every node, by their names.
-    pub(super) fn children(&self) -> HashMap<(u32, &str), u32> {
+    pub fn children(&self) -> HashMap<(u32, &str), u32> {
         let child = |v: usize| ((self.tree.parent(v) as u32, self.name(v)), v as u32);
         (1..self.tree.nodes()).map(child).collect()
     }

@@ -1,0 +1,449 @@
+//! Trees of tables: a table of attributes in every area of a hierarchy, measured by queries. A cell is a loss, a law and what is made of the noisy
+//! answers.
+//!
+//! `areas` are read once, `draw` makes a cell ready and tells its errors by level, query and size of the area, `page` tells them.
+
+mod areas;
+mod config;
+mod draw;
+mod page;
+mod wire;
+
+use self::areas::Areas;
+use self::config::{CubeConfig, Measured, Point};
+use self::draw::{Ready, place_of, scales};
+use crate::config::Checker;
+use crate::diagnostics::{Estimate, Moments};
+use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, Unit, Work, decode};
+use crate::failure::{Failure, Result};
+use crate::hash;
+use crate::page::{Page, counted, thousands};
+use crate::store::{About, Run, RunFolder, TableFile};
+use crate::study::cells::FailureRow;
+use crate::study::kind::{self, Configured, Document, Gridless, Listing, Study, Tables};
+use crate::study::tell::figures::{Figures, Sample};
+use crate::study::tell::records::{Named, Records};
+use crate::table;
+use crate::table::{Declared, Key};
+use schemars::{Schema, SchemaGenerator};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The kind of data.
+const KIND: &str = "tree-of-tables";
+
+/// The study.
+pub struct Cube;
+
+table! {
+    /// Study `cube`: one row per cell.
+    pub struct CubeCellRow in "cube_cells.parquet" {
+        /// key of the cell
+        cell: Key;
+        /// what all measurements together pay for one record that is added or removed
+        epsilon: f64;
+        /// of Gaussian laws, the delta at which epsilon is stated
+        delta: Option<f64>;
+        /// law of the noise
+        law: String;
+        /// what is made of the noisy answers
+        method: String;
+        /// releases
+        replicates: u64;
+        /// what one record pays that is added or removed; null where a known total makes that impossible
+        added: Option<f64>, "epsilon";
+        /// what one record pays at most that is moved to another area and other categories: each answer that it leaves and each that it
+        /// comes to changes by 1
+        moved: f64, "epsilon";
+    }
+}
+
+table! {
+    /// Study `cube`: one row per cell, replicate, level, query and size of the areas.
+    pub struct CubeDrawRow in "cube_draws.parquet", also serde::Deserialize {
+        /// the cell, in `cube_cells.parquet`
+        cell: Key;
+        /// from 0
+        replicate: u64;
+        /// name of the level
+        level: String;
+        /// name of the query
+        query: String;
+        /// totals of the areas
+        size: String, "counts";
+        /// answers, of all these areas together
+        answers: u64;
+        /// mean over the answers of the size of the error
+        l1: f64, "counts";
+        /// of its square
+        squared: f64, "counts squared";
+        /// of the error
+        bias: f64, "counts";
+    }
+}
+
+table! {
+    /// Study `cube`: one row per cell, level, query and size of the areas, over the replicates. Standard errors are null for fewer than two of
+    /// them.
+    pub struct CubeErrorRow in "cube_errors.parquet" {
+        /// the cell, in `cube_cells.parquet`
+        cell: Key;
+        /// name of the level
+        level: String;
+        /// name of the query
+        query: String;
+        /// totals of the areas
+        size: String, "counts";
+        /// answers, of all these areas together
+        answers: u64;
+        /// releases
+        replicates: u64;
+        /// mean of `l1`
+        l1: Estimate, "counts", error l1_se;
+        /// mean of `squared`
+        squared: Estimate, "counts squared", error squared_se;
+        /// the same by the variances of the noise and the estimate
+        squared_computed: f64, "counts squared";
+        /// mean of `bias`
+        bias: Estimate, "counts", error bias_se;
+    }
+}
+
+/// A planned study.
+pub(super) struct Planned {
+    config: CubeConfig,
+    areas: Areas,
+    units: Vec<Unit>,
+}
+
+impl Planned {
+    /// Reads the data. Errors: they; budgets and queries that do not go together.
+    fn new(config: CubeConfig) -> Result<Self> {
+        let areas = Areas::read(&config)?;
+        let answers: usize = config.queries.len() * areas.domain.cells();
+        let nodes = areas.list.tree.nodes();
+        let rows = (config.queries.len() * areas.list.tree.levels() * 4) as u64;
+        let unit = |point: &Point| {
+            let work = (nodes * answers) as u64 / 2;
+            let each = Each { work, rows, disk: 40 * rows, memory: 200 * rows };
+            let key = format!("cube {} {}", described(&config, &areas), point.words());
+            Unit::new(hash::word(&key), point.replicates, each)
+        };
+        let units = config.points.iter().map(unit).collect();
+        let planned = Self { config, areas, units };
+        for point in &planned.config.points {
+            let refused = |e: crate::Error| {
+                Failure::Usage(format!("{}: {}: {e}", planned.config.path.display(), point.words()))
+            };
+            scales(&planned, point).map_err(refused)?;
+        }
+        Ok(planned)
+    }
+
+    /// What one record pays that is added, and one that is moved. A record counts once in every measured query of every level.
+    fn pays(&self, point: &Point) -> (Option<f64>, f64) {
+        let rho =
+            |epsilon: f64, delta: f64| point.law.facts().accountant.map(|by| (by, by.rho(epsilon, delta)));
+        let moved = match point.delta.and_then(|delta| Some((rho(point.epsilon, delta)?, delta))) {
+            Some(((by, rho), delta)) => by.epsilon(2.0 * rho, delta),
+            None => 2.0 * point.epsilon,
+        };
+        // Every query that is known tells the number of all records that it counts.
+        let is_known = |asked: &config::Asked| asked.measured.contains(&Measured::Known);
+        let added = !self.config.queries.iter().any(is_known);
+        (added.then_some(point.epsilon), moved)
+    }
+}
+
+/// What the cells of a run have in common, as a part of their keys.
+fn described(config: &CubeConfig, areas: &Areas) -> String {
+    let query = |asked: &config::Asked| format!("{:?} {:?}", asked.query, asked.measured);
+    let queries: Vec<String> = config.queries.iter().map(query).collect();
+    format!("data={} zeros={:?} queries={}", areas.digest, config.data.zeros, queries.join("; "))
+}
+
+impl Work for Planned {
+    fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    fn words(&self, cell: usize) -> String {
+        self.config.points[cell].words()
+    }
+
+    fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
+        Ok(Box::new(Ready::new(self, cell)?))
+    }
+}
+
+impl kind::Planned for Planned {
+    fn about(&self) -> About {
+        let (tree, domain) = (&self.areas.list.tree, &self.areas.domain);
+        let all: Vec<String> = self.config.points.iter().map(Point::words).collect();
+        let config_hash = format!(
+            "cube name={} seed={}\n{}\n{}",
+            self.config.name,
+            self.config.seed,
+            described(&self.config, &self.areas),
+            all.join("\n")
+        );
+        About {
+            name: self.config.name.clone(),
+            preface: self.config.about.clone(),
+            study: "cube",
+            subject: "tables",
+            config_hash: format!("{:016x}", hash::word(&config_hash)),
+            seeds: vec![self.config.seed],
+            data_digest: self.areas.digest.clone(),
+            lattice: None,
+            levels: self.config.data.levels.clone(),
+            data: self.config.data.counts.display().to_string(),
+            invariant: String::new(),
+            counts: tree.nodes() * domain.cells(),
+            data_sets: Vec::new(),
+            cells: self.config.points.len(),
+        }
+    }
+
+    fn configs(&self) -> (String, String) {
+        (self.config.given.clone(), self.config.resolved())
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        vec![self.config.data.areas.clone(), self.config.data.counts.clone()]
+    }
+
+    fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+        Ok(Box::new(CubeTables {
+            planned: self,
+            cells: folder.table()?,
+            draws: folder.table()?,
+            errors: folder.table()?,
+            failures: folder.table()?,
+            sums: BTreeMap::new(),
+        }))
+    }
+
+    fn listing(&self) -> Listing {
+        let points = &self.config.points;
+        let row = |point: &Point| {
+            let delta = point.delta.map_or(String::new(), |delta| delta.to_string());
+            let (law, method) = (point.law.name().to_owned(), point.method.name().to_owned());
+            vec![point.epsilon.to_string(), law, delta, method, point.replicates.to_string()]
+        };
+        let described = |point: &Point| {
+            json!({
+                "epsilon": point.epsilon, "law": point.law.name(), "delta": point.delta,
+                "method": point.method.name(), "replicates": point.replicates,
+            })
+        };
+        Listing {
+            header: vec!["epsilon", "law", "delta", "method", "replicates"],
+            rows: points.iter().map(row).collect(),
+            summary: format!("{}, {}", counted(points.len() as f64, "cell"), self.size_words()),
+            json: json!({ "cells": points.iter().map(described).collect::<Vec<_>>() }),
+        }
+    }
+}
+
+impl Planned {
+    /// The data in words.
+    fn size_words(&self) -> String {
+        let (tree, domain) = (&self.areas.list.tree, &self.areas.domain);
+        format!(
+            "{} areas on {} levels ({} leaves) of {} cells each, {} of the leaves' cells not 0",
+            thousands(tree.nodes() as f64),
+            tree.levels(),
+            thousands(tree.leaves().len() as f64),
+            thousands(domain.cells() as f64),
+            thousands(self.areas.cells as f64)
+        )
+    }
+}
+
+impl Gridless for CubeConfig {
+    fn words(&self) -> String {
+        format!("cube, {}", counted(self.points.len() as f64, "cell"))
+    }
+
+    fn plan(self: Box<Self>) -> Result<Box<dyn kind::Planned>> {
+        Ok(Box::new(Planned::new(*self)?))
+    }
+
+    /// Draws all cells and holds mean squared errors against what follows from the variances.
+    fn verify(self: Box<Self>, manner: Manner) -> Result<String> {
+        struct Counted(usize);
+        impl Sink for Counted {
+            fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
+                self.0 += rows.take::<Vec<CubeDrawRow>>()?.len();
+                Ok(())
+            }
+            fn close(&mut self, _: usize, _: &[u8], error: Option<&str>) -> Result<()> {
+                error.map_or(Ok(()), |error| Err(Failure::Wrong(error.to_owned())))
+            }
+        }
+        let mut counted = Counted(0);
+        engine::run(&Planned::new(*self)?, manner, None, &mut counted)?;
+        Ok(format!("{} rows of errors were drawn", counted.0))
+    }
+}
+
+/// Errors of a level, a query and a size as they come.
+struct Summed {
+    first: CubeDrawRow,
+    l1: Moments,
+    squared: Moments,
+    bias: Moments,
+}
+
+/// The tables while they are drawn.
+struct CubeTables<'a> {
+    planned: &'a Planned,
+    cells: TableFile<'a, CubeCellRow>,
+    draws: TableFile<'a, CubeDrawRow>,
+    errors: TableFile<'a, CubeErrorRow>,
+    failures: TableFile<'a, FailureRow>,
+    sums: BTreeMap<usize, Summed>,
+}
+
+impl Sink for CubeTables<'_> {
+    fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
+        for row in rows.take::<Vec<CubeDrawRow>>()? {
+            self.draws.push(&row)?;
+            let Some(place) = place_of(&self.planned.config, &row) else {
+                return Err(Failure::Wrong(format!(
+                    "a row of the level `{}` is none of this run",
+                    row.level
+                )));
+            };
+            let (l1, squared, bias) = (row.l1, row.squared, row.bias);
+            let sums = self.sums.entry(place).or_insert_with(|| Summed {
+                first: row,
+                l1: Moments::default(),
+                squared: Moments::default(),
+                bias: Moments::default(),
+            });
+            sums.l1.push(l1);
+            sums.squared.push(squared);
+            sums.bias.push(bias);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
+        let (point, cell) = (&self.planned.config.points[number], Key(self.planned.units[number].key));
+        let (added, moved) = self.planned.pays(point);
+        self.cells.push(&CubeCellRow {
+            cell,
+            epsilon: point.epsilon,
+            delta: point.delta,
+            law: point.law.name().to_owned(),
+            method: point.method.name().to_owned(),
+            replicates: point.replicates,
+            added,
+            moved,
+        })?;
+        let sums = std::mem::take(&mut self.sums);
+        if let Some(error) = error {
+            return self.failures.push(&FailureRow { cell, error: error.to_owned() });
+        }
+        let variances: Vec<f64> = if closing.is_empty() { Vec::new() } else { decode(closing)? };
+        for (place, Summed { first, l1, squared, bias }) in sums {
+            self.errors.push(&CubeErrorRow {
+                cell,
+                level: first.level,
+                query: first.query,
+                size: first.size,
+                answers: first.answers,
+                replicates: l1.count(),
+                l1: l1.estimate(),
+                squared: squared.estimate(),
+                squared_computed: variances.get(place).copied().unwrap_or(f64::NAN),
+                bias: bias.estimate(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Tables for CubeTables<'_> {}
+
+impl Configured for Cube {
+    fn name(&self) -> &'static str {
+        "cube"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["query"]
+    }
+
+    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
+        SchemaGenerator::subschema_for::<wire::Wire>
+    }
+
+    fn check(&self, checker: &Checker) -> Result<Document> {
+        config::check(checker).map(|config| Document::Gridless(Box::new(config)))
+    }
+}
+
+impl Study for Cube {
+    fn tables(&self) -> Vec<Declared> {
+        vec![
+            Declared::of::<CubeCellRow>(),
+            Declared::of::<CubeDrawRow>(),
+            Declared::of::<CubeErrorRow>(),
+            Declared::of::<FailureRow>(),
+        ]
+    }
+
+    fn pages(&self, runs: &[Named]) -> Result<Page> {
+        runs.iter().map(page::of).collect()
+    }
+
+    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {
+        Ok(vec![
+            Records::of::<CubeErrorRow>("errors", "cube_errors.csv", runs),
+            Records::of::<CubeCellRow>("cells", "cube_cells.csv", runs),
+        ])
+    }
+
+    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
+        let cells = words(run)?;
+        let failures: Vec<FailureRow> = run.all()?;
+        let told = |row: FailureRow| (cells.get(&row.cell).cloned().unwrap_or_default(), row.error);
+        Ok(failures.into_iter().map(told).collect())
+    }
+
+    fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
+        let of = |run: &Run| {
+            let mut figures = Figures::default();
+            figures.cells.extend(words(run)?);
+            run.each(|row: CubeDrawRow| {
+                let words = format!("{}, {}, areas of {}", row.level, row.query, row.size);
+                // Places have no number of their own.
+                let number = hash::word(&words);
+                figures.add(row.cell, number, || words.clone(), "l1", row.l1, Sample::drawn);
+                figures.add(row.cell, number, || words.clone(), "bias", row.bias, Sample::drawn);
+                Ok(())
+            })?;
+            run.each(|row: FailureRow| {
+                figures.failed.insert(row.cell, row.error);
+                Ok(())
+            })?;
+            Ok(figures)
+        };
+        Ok([of(runs[0])?, of(runs[1])?])
+    }
+}
+
+/// The cells of a run, in words.
+fn words(run: &Run) -> Result<BTreeMap<Key, String>> {
+    let mut words = BTreeMap::new();
+    run.each(|row: CubeCellRow| {
+        let delta = row.delta.map_or(String::new(), |delta| format!(", delta {delta}"));
+        words.insert(row.cell, format!("{}, {} noise, epsilon {}{delta}", row.method, row.law, row.epsilon));
+        Ok(())
+    })?;
+    Ok(words)
+}
