@@ -1,7 +1,7 @@
-//! Trees of tables at the scale of a state: the blocks of Delaware in 2010, in each a table of 2,016 cells measured by nine queries with double
-//! geometric noise, on five levels. Everything that a replicate does is counted: the noise, the estimate up and down, the errors of every query.
-//! In raw xoshiro256++ words an area of the same process, with what two threads gain beside what they gain on raw words. `STATE=10`: another
-//! state by its code. `--test`: one county's worth, without figures.
+//! Trees of tables at the scale of a state: the blocks of Delaware in 2010, in each a table of 2,016 cells measured by nine queries with
+//! double geometric noise, on five levels. Everything that a replicate does is counted: the noise, the estimate up and down, the errors of
+//! every query. In raw xoshiro256++ words an area of the same process, with what two threads gain beside what they gain on raw words.
+//! `STATE=10`: another state by its code. `--test`: one county's worth, without figures.
 
 use congenial::Crew;
 use congenial::cube::{Answers, Domain, Estimate, Gls, Marginal, Measurements, Query};
@@ -124,7 +124,8 @@ fn main() {
     let (gain, machine) = (one / two, 2.0 * word / twice);
     let verdict = |slow: bool| if slow { ": TOO SLOW" } else { "" };
     println!(
-        "{} areas, {} leaves: {ratio:.0} words an area (limit {LIMIT}{}), {one:.1} s; two threads {gain:.2} times one, {:.2} of what raw words \
+        "{} areas, {} leaves: {ratio:.0} words an area (limit {LIMIT}{}), {one:.1} s; two threads {gain:.2} times one, {:.2} of \
+         what raw words \
          gain ({machine:.2}; limit {GAIN}{}); prepared in {prepare:.2} s; a word takes {:.3} ns",
         tree.nodes(),
         tree.leaves().len(),

@@ -246,7 +246,8 @@ impl<'a> ProjectedTree<'a> {
         Ok(Self { tree, own, l2 })
     }
 
-    /// `P Σ c`, with the weights c of a target and the variances Σ of the noise: a sum with the weights a has the covariance `aᵀ P Σ c` with it.
+    /// `P Σ c`, with the weights c of a target and the variances Σ of the noise: a sum with the weights a has the covariance `aᵀ P Σ c`
+    /// with it.
     fn of(&self, target: &Target) -> Vec<f64> {
         let mut all = vec![0.0; self.tree.nodes()];
         let own = |v: usize| if self.tree.is_known(v) { 0.0 } else { self.own[self.tree.level(v)] };

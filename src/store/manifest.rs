@@ -20,9 +20,9 @@ pub struct Manifest {
     /// What it says of itself, in its author's words; absent where it says nothing.
     #[serde(default, skip_serializing_if = "Preface::is_empty")]
     pub about: Preface,
-    /// What was done with the cells: "release", "meeting", "privacy", "frontier", "coverage" or "composition".
+    /// What was done with the cells: "release", "meeting", "privacy", "frontier", "coverage", "composition" or "cube".
     pub study: String,
-    /// What it was about: "hierarchy", "table" or "worlds".
+    /// What it was about: "hierarchy", "table", "worlds" or "tables" (trees of them).
     pub subject: String,
     /// Hash of the resolved config.
     pub config_hash: String,

@@ -1,9 +1,10 @@
 //! Studies: what is done with the cells of a config, what it leaves in tables, and how the tables are read again.
 //!
 //! Everything that is particular to a study lies in its folder: [`release`], [`frontier`] and [`coverage`] (on releases), [`meeting`],
-//! [`privacy`], [`composition`], [`cube`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is and pays),
-//! `equal` (noise that pays what is asked), `tell` (how rows are told), `grid` (a study of a grid), `pairs` (coupled pairs). This file
-//! alone names the studies. The engine draws any [`Planned`] study; the report and the comparison of runs know the trait [`Study`] alone.
+//! [`privacy`], [`composition`], [`cube`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is
+//! and pays), `equal` (noise that pays what is asked), `tell` (how rows are told), `grid` (a study of a grid), `pairs` (coupled pairs).
+//! This file alone names the studies. The engine draws any [`Planned`] study; the report and the comparison of runs know the trait
+//! [`Study`] alone.
 
 pub mod cells;
 pub mod composition;

@@ -285,7 +285,7 @@ fn kind(schema: &Value, all: &Value) -> String {
 }
 
 /// Tables of the schema with their names in a config, and the studies that they are of; empty for all.
-const TABLES: [(&str, &[(&str, &str)]); 11] = [
+const TABLES: [(&str, &[(&str, &str)]); 15] = [
     (
         "the top of the file",
         &[
@@ -315,6 +315,10 @@ const TABLES: [(&str, &[(&str, &str)]); 11] = [
     ("`[about]`", &[("Preface", "")]),
     ("`[compare]`", &[("WireCompare", "")]),
     ("`[worlds]` (of a study of composition)", &[("WireWorlds", "")]),
+    ("the top of the file (of a study of trees of tables)", &[("CubeFile", "")]),
+    ("`[data]` (of a study of trees of tables)", &[("CubeData", "")]),
+    ("`[[query]]` (of a study of trees of tables)", &[("CubeQuery", "")]),
+    ("`[[grid]]` (of a study of trees of tables)", &[("CubeBlock", "")]),
 ];
 
 /// A table of the schema by parts: their keys, and what has them; nothing for all.

@@ -10,6 +10,7 @@ mod certify;
 mod cli;
 mod compare;
 mod coverage;
+mod cube;
 mod damage;
 mod docs;
 mod failed;

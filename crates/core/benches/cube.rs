@@ -24,8 +24,8 @@ fn tree() -> Hierarchy {
     Hierarchy::from_parents(&parents).expect("a tree")
 }
 
-/// Nine queries of household or group quarters type (8), voting age (2), Hispanic (2) and race (63), by the queries of the census of 2020. `grouped`: one
-/// of them by groups of types, whose covariances are matrices.
+/// Nine queries of household or group quarters type (8), voting age (2), Hispanic (2) and race (63), by the queries of the census of 2020.
+/// `grouped`: one of them by groups of types, whose covariances are matrices.
 fn queries(grouped: bool) -> Vec<Query> {
     let of = [&[][..], &[0], &[1], &[2], &[3], &[1, 2], &[1, 2, 3], &[0, 1, 2, 3], &[0, 1]];
     let mut queries: Vec<Query> = of.iter().map(|of| Query::of(of)).collect();

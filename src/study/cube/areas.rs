@@ -27,8 +27,8 @@ pub(super) struct Areas {
 impl Areas {
     /// Reads the data of a config.
     ///
-    /// Refused, with file and row: a missing column; areas that are not in the list; categories that are none; counts that are none, or not 0 in
-    /// cells that have to be; a cell twice; a total beyond 2^53.
+    /// Refused, with file and row: a missing column; areas that are not in the list; categories that are none; counts that are none, or
+    /// not 0 in cells that have to be; a cell twice; a total beyond 2^53.
     pub(super) fn read(config: &CubeConfig) -> Result<Self> {
         let data = &config.data;
         let list = LeafList::read(&data.areas, &data.levels[1..], 0)?;

@@ -70,20 +70,20 @@ pub(super) struct Point {
     pub(super) epsilon: f64,
     pub(super) delta: Option<f64>,
     pub(super) law: LawKind,
-    pub(super) method: Method,
+    pub(super) method: Way,
     pub(super) replicates: u64,
 }
 
 /// What is made of the noisy answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum Way {
     /// Nothing: each answer with its own noise.
     Unconstrained,
     /// The best linear unbiased estimate.
     Gls,
 }
 
-impl Method {
+impl Way {
     pub(super) const ALL: [Self; 2] = [Self::Unconstrained, Self::Gls];
 
     pub(super) fn name(self) -> &'static str {
@@ -94,7 +94,7 @@ impl Method {
     }
 }
 
-impl Method {
+impl Way {
     fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
@@ -351,14 +351,14 @@ fn of_block(checker: &Checker, block: &WireBlock, points: &mut Vec<Point>) -> Re
         let label = format!("want one of {} here", names.join(", "));
         return Err(checker.error(format!("law: got `{}`", law.name()), block.law.span(), label));
     }
-    let names = checker.axis("method", &block.method, |name, span| match Method::named(name) {
+    let names = checker.axis("method", &block.method, |name, span| match Way::named(name) {
         Some(_) => Ok(name.clone()),
         None => {
-            let names = Method::ALL.map(Method::name);
+            let names = Way::ALL.map(Way::name);
             Err(checker.error(format!("method: got `{name}`"), span, one_of(name, &names)))
         }
     })?;
-    let method: Vec<Method> = names.iter().filter_map(|name| Method::named(name)).collect();
+    let method: Vec<Way> = names.iter().filter_map(|name| Way::named(name)).collect();
     let replicates = checker.positive_integer("replicates", &block.replicates)?;
     for &law in &law {
         let delta = match (law.needs_delta(), &block.delta) {

@@ -1,11 +1,12 @@
 //! The draws of a cell: noise on every answer of every area, what is made of it, and its errors.
 
 use super::areas::Areas;
-use super::config::{CubeConfig, Measured, Method, Point, shares};
+use super::config::{Asked, CubeConfig, Measured, Point, Way, shares};
 use super::{CubeDrawRow, Planned};
 use crate::catalogue::{LawKind, noise};
 use crate::cube::{Answers, Gls, Marginal, Measurements};
 use crate::engine::{Drawn, Pool, Prepared, encode};
+use crate::invariant::Hierarchy;
 use crate::law::Sampler;
 use crate::methods::{IntegerNoise, OnLaw, RealNoise};
 use crate::privacy::{Budget, Guarantee, Split};
@@ -57,11 +58,28 @@ struct Sums {
 /// A cell that is ready.
 pub(super) struct Ready<'a> {
     planned: &'a Planned,
-    point: Point,
     cell: u64,
-    gls: Gls,
+    measurements: Measurements,
+    /// Where it is wanted.
+    gls: Option<Gls>,
     /// By level, by query.
     fill: Vec<Vec<Option<Fill>>>,
+}
+
+/// Whether every cell of a leaf's table follows from what is measured or known of it.
+pub(super) fn is_determined(planned: &Planned) -> bool {
+    let (config, areas) = (&planned.config, &planned.areas);
+    let last = areas.list.tree.levels() - 1;
+    let variance = |asked: &Asked| match asked.measured[last] {
+        Measured::Not => None,
+        Measured::Known => Some(0.0),
+        Measured::Share(_) => Some(1.0),
+    };
+    let marginals = config.queries.iter().map(|asked| Marginal::new(&areas.domain, &asked.query)).collect();
+    let variances = vec![config.queries.iter().map(variance).collect()];
+    let measurements = Measurements::new(&areas.domain, marginals, variances);
+    let leaf = Hierarchy::from_parents(&[0]);
+    measurements.and_then(|measurements| Gls::new(&leaf?, measurements)).is_ok()
 }
 
 /// The scales of all that is measured, query by query and level by level in each. Errors: scales out of range.
@@ -106,28 +124,35 @@ impl<'a> Ready<'a> {
         let marginals =
             config.queries.iter().map(|asked| Marginal::new(&areas.domain, &asked.query)).collect();
         let measurements = Measurements::new(&areas.domain, marginals, variances)?;
-        let gls = Gls::new(&areas.list.tree, measurements)?;
-        Ok(Self { planned, point, cell: planned.units[cell].key, gls, fill })
+        let gls = match point.method {
+            Way::Gls => Some(Gls::new(&areas.list.tree, measurements.clone())?),
+            Way::Unconstrained => None,
+        };
+        Ok(Self { planned, cell: planned.units[cell].key, measurements, gls, fill })
     }
 
     fn areas(&self) -> &Areas {
         &self.planned.areas
     }
 
+    fn tree(&self) -> &Hierarchy {
+        &self.areas().list.tree
+    }
+
     /// What the answers of a node and a query are told with.
     fn place(&self, v: usize, query: usize) -> usize {
         let total = self.areas().totals[v];
         let size = SIZES.partition_point(|least| *least <= total) - 1;
-        (self.gls.tree().level(v) * self.planned.config.queries.len() + query) * SIZES.len() + size
+        (self.tree().level(v) * self.planned.config.queries.len() + query) * SIZES.len() + size
     }
 
     fn places(&self) -> usize {
-        self.gls.tree().levels() * self.planned.config.queries.len() * SIZES.len()
+        self.tree().levels() * self.planned.config.queries.len() * SIZES.len()
     }
 
     /// Writes the noise of a node's answers: by a stream of its own, so that it is the same whoever asks and how often.
     fn measure(&self, key: TaskKey, v: usize, answers: &mut Answers) {
-        let level = self.gls.tree().level(v);
+        let level = self.tree().level(v);
         let mut rng = piece_stream(key, level as u32, v as u32);
         for (fill, own) in self.fill[level].iter().zip(&mut answers.of) {
             if let Some(fill) = fill {
@@ -152,32 +177,31 @@ impl<'a> Ready<'a> {
         let key = TaskKey { seed: self.planned.config.seed, cell: self.cell, replicate, role: Role::Noise };
         let measure = |v: usize, answers: &mut Answers| self.measure(key, v, answers);
         let crew: &dyn Crew = &Pool;
-        let parts: Vec<Vec<Sums>> = match self.point.method {
-            Method::Gls => {
-                let queries = self.gls.measurements().queries();
-                self.gls
-                    .estimate(
-                        crew,
-                        KEEP,
-                        measure,
-                        |(sums, errors): &mut (Vec<Sums>, Vec<f64>), v, estimate| {
-                            for (query, marginal) in queries.iter().enumerate() {
-                                estimate.answers(marginal, errors);
-                                self.see(sums, (v, query), errors);
-                            }
-                        },
-                    )
-                    .into_iter()
-                    .map(|(sums, _)| sums)
-                    .collect()
+        let parts: Vec<Vec<Sums>> = match &self.gls {
+            Some(gls) => {
+                let queries = self.measurements.queries();
+                gls.estimate(
+                    crew,
+                    KEEP,
+                    measure,
+                    |(sums, errors): &mut (Vec<Sums>, Vec<f64>), v, estimate| {
+                        for (query, marginal) in queries.iter().enumerate() {
+                            estimate.answers(marginal, errors);
+                            self.see(sums, (v, query), errors);
+                        }
+                    },
+                )
+                .into_iter()
+                .map(|(sums, _)| sums)
+                .collect()
             }
-            Method::Unconstrained => {
-                let nodes = self.gls.tree().nodes();
+            None => {
+                let nodes = self.tree().nodes();
                 let batches = (0..nodes).step_by(BATCH).map(|from| from..(from + BATCH).min(nodes)).collect();
                 crew.each(batches, |answers: &mut Answers, batch: Range<usize>| {
                     let mut sums = Vec::new();
                     for v in batch {
-                        answers.prepare(self.gls.measurements(), self.gls.tree().level(v));
+                        answers.prepare(&self.measurements, self.tree().level(v));
                         measure(v, answers);
                         for (query, own) in answers.of.iter().enumerate().filter(|(_, own)| !own.is_empty()) {
                             self.see(&mut sums, (v, query), own);
@@ -202,22 +226,22 @@ impl<'a> Ready<'a> {
     /// By level, query and size the mean variance of an answer; NaN where there is none.
     fn variances(&self) -> Vec<f64> {
         let mut all = vec![(0.0, 0u64); self.places()];
-        let queries = self.gls.measurements().queries();
+        let queries = self.measurements.queries();
         let mut add = |place: usize, variance: f64, answers: u64| {
             all[place].0 += variance * answers as f64;
             all[place].1 += answers;
         };
-        match self.point.method {
-            Method::Gls => self.gls.each_variances(|v, variances| {
+        match &self.gls {
+            Some(gls) => gls.each_variances(|v, variances| {
                 for (query, marginal) in queries.iter().enumerate() {
                     for (answer, number) in marginal.alike() {
                         add(self.place(v, query), variances.answer(marginal, answer), number as u64);
                     }
                 }
             }),
-            Method::Unconstrained => {
-                for v in 0..self.gls.tree().nodes() {
-                    for (query, variance) in self.gls.measurements().of_level(self.gls.tree().level(v)) {
+            None => {
+                for v in 0..self.tree().nodes() {
+                    for (query, variance) in self.measurements.of_level(self.tree().level(v)) {
                         add(self.place(v, query), variance, queries[query].answers() as u64);
                     }
                 }
@@ -229,7 +253,7 @@ impl<'a> Ready<'a> {
 
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>) -> (Drawn, Result<()>) {
-        let (levels, queries) = (self.gls.tree().levels(), self.planned.config.queries.len());
+        let (levels, queries) = (self.tree().levels(), self.planned.config.queries.len());
         let mut rows = Vec::new();
         for replicate in replicates {
             let errors = self.errors(replicate);

@@ -1,5 +1,5 @@
-//! Trees of tables: a table of attributes in every area of a hierarchy, measured by queries. A cell is a loss, a law and what is made of the noisy
-//! answers.
+//! Trees of tables: a table of attributes in every area of a hierarchy, measured by queries. A cell is a loss, a law and what is made of
+//! the noisy answers.
 //!
 //! `areas` are read once, `draw` makes a cell ready and tells its errors by level, query and size of the area, `page` tells them.
 
@@ -10,9 +10,10 @@ mod page;
 mod wire;
 
 use self::areas::Areas;
-use self::config::{CubeConfig, Measured, Point};
-use self::draw::{Ready, place_of, scales};
+use self::config::{CubeConfig, Measured, Point, Way};
+use self::draw::{Ready, is_determined, place_of, scales};
 use crate::config::Checker;
+use crate::cube::Marginal;
 use crate::diagnostics::{Estimate, Moments};
 use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, Unit, Work, decode};
 use crate::failure::{Failure, Result};
@@ -84,8 +85,8 @@ table! {
 }
 
 table! {
-    /// Study `cube`: one row per cell, level, query and size of the areas, over the replicates. Standard errors are null for fewer than two of
-    /// them.
+    /// Study `cube`: one row per cell, level, query and size of the areas, over the replicates. Standard errors are null for fewer than
+    /// two of them.
     pub struct CubeErrorRow in "cube_errors.parquet" {
         /// the cell, in `cube_cells.parquet`
         cell: Key;
@@ -132,6 +133,16 @@ impl Planned {
         };
         let units = config.points.iter().map(unit).collect();
         let planned = Self { config, areas, units };
+        let wants_estimates = planned.config.points.iter().any(|point| point.method == Way::Gls);
+        if wants_estimates && !is_determined(&planned) {
+            let message = format!(
+                "{}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` wants that: such as \
+                 `shares` there of the query of all attributes",
+                planned.config.path.display(),
+                planned.config.data.levels.last().map_or("", String::as_str)
+            );
+            return Err(Failure::Usage(message));
+        }
         for point in &planned.config.points {
             let refused = |e: crate::Error| {
                 Failure::Usage(format!("{}: {}: {e}", planned.config.path.display(), point.words()))
@@ -149,9 +160,14 @@ impl Planned {
             Some(((by, rho), delta)) => by.epsilon(2.0 * rho, delta),
             None => 2.0 * point.epsilon,
         };
-        // Every query that is known tells the number of all records that it counts.
-        let is_known = |asked: &config::Asked| asked.measured.contains(&Measured::Known);
-        let added = !self.config.queries.iter().any(is_known);
+        // A query that is known and leaves no cell out tells the number of all records.
+        let domain = &self.areas.domain;
+        let counts_all = |asked: &config::Asked| {
+            let marginal = Marginal::new(domain, &asked.query);
+            (0..domain.cells()).all(|cell| marginal.answer_of(domain, cell).is_some())
+        };
+        let mut known = self.config.queries.iter().filter(|asked| asked.measured.contains(&Measured::Known));
+        let added = !known.any(counts_all);
         (added.then_some(point.epsilon), moved)
     }
 }

@@ -3,7 +3,7 @@
 use super::{CubeCellRow, CubeErrorRow};
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
-use crate::page::{Page, Table, brief, grouped, number, replicates};
+use crate::page::{Page, Table, brief, grouped, replicates};
 use crate::study::tell::records::Named;
 use std::collections::HashMap;
 
@@ -35,14 +35,17 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     let header: Vec<String> = header
         .chain(methods.iter().flat_map(|method| [(*method).to_owned(), "computed".to_owned()]))
         .collect();
-    let places =
-        grouped(lines.iter().copied(), |(_, row)| (row.level.clone(), row.query.clone(), row.size.clone()));
+    // In the order of a method that has all of them.
+    let rows = |method: &str| lines.iter().filter(|(cell, _)| cell.method == method).count();
+    let mut ordered = lines.to_vec();
+    ordered.sort_by_key(|(cell, _)| std::cmp::Reverse(rows(&cell.method)));
+    let places = grouped(ordered, |(_, row)| (row.level.clone(), row.query.clone(), row.size.clone()));
     let line = |own: &Vec<Line>| {
         let (_, first) = own[0];
         let of = |method: &&str| {
             let row = own.iter().find(|(cell, _)| cell.method == **method).map(|(_, row)| *row);
             match row {
-                Some(row) => [brief(root(row.squared)), number(libm::sqrt(row.squared_computed))],
+                Some(row) => [brief(root(row.squared)), short(libm::sqrt(row.squared_computed))],
                 None => [String::new(), String::new()],
             }
         };
@@ -51,15 +54,22 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     };
     let (_, words) = replicates(lines.iter().map(|(_, row)| row.replicates));
     let added = match cell.added {
-        Some(added) => format!("One record that is added or removed pays an epsilon of {}, ", number(added)),
+        Some(added) => format!("One record that is added or removed pays an epsilon of {}, ", short(added)),
         None => "No record can be added or removed, since totals are known; ".to_owned(),
     };
     let moved =
-        format!("one that is moved to another area and other categories {} at most.", number(cell.moved));
+        format!("one that is moved to another area and other categories {} at most.", short(cell.moved));
     let text = format!(
-        "Root mean squared errors of an answer, in counts, over {words}; beside each what follows from the variances of the noise. {added}{moved}"
+        "Root mean squared errors of an answer, in counts, over {words} releases; beside each what follows from the variances of the \
+         noise. {added}{moved}"
     );
     Page::main(title).table(Table::new(3, header, places.iter().map(line).collect())).text(text)
+}
+
+/// A number with four digits.
+fn short(x: f64) -> String {
+    let digits = if x > 0.0 { (3 - libm::floor(libm::log10(x)) as i32).clamp(0, 9) } else { 0 };
+    format!("{x:.*}", digits as usize)
 }
 
 /// The root of a mean square, with its error to first order.

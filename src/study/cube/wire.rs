@@ -52,7 +52,8 @@ pub(super) struct WireData {
     /// Attributes, each with the number of its categories (named 0, 1, 2 and so on) or with their names.
     #[schemars(with = "BTreeMap<String, WireAttribute>")]
     pub(super) attributes: BTreeMap<String, Spanned<WireAttribute>>,
-    /// CSV or parquet file with a row for each cell that is not 0: columns of the levels, or the last of them alone; of the attributes; and the count.
+    /// CSV or parquet file with a row for each cell that is not 0: columns of the levels, or the last of them alone; of the attributes;
+    /// and the count.
     pub(super) counts: String,
     /// Its column of counts; default "count".
     pub(super) count: Option<String>,

@@ -1,7 +1,7 @@
 //! The basis of means and deviations (Helmert's): orthonormal, along every axis of an array.
 
-/// Replaces arrays by their coefficients, along every axis: of values `x_0, …, x_(n-1)` the 0th is `Σ x / √n`, the k-th `(x_0 + … + x_(k-1) - k x_k) /
-/// √(k (k + 1))`.
+/// Replaces arrays by their coefficients, along every axis: of values `x_0, …, x_(n-1)` the 0th is `Σ x / √n`, the k-th `(x_0 + … +
+/// x_(k-1) - k x_k) / √(k (k + 1))`.
 ///
 /// - `values`: any number of arrays, one after the other.
 /// - `sizes`: of their axes, the last the fastest.

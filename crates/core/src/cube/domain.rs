@@ -19,8 +19,8 @@ pub struct Zero {
 
 /// The cells of a table of attributes that can be other than 0, in the order in which estimates have them.
 ///
-/// Attributes that a query groups, and those that a zero names together, are *joined*: their combinations are the slowest index. The others are
-/// *free*, the smallest before the larger ones; the last is the fastest index.
+/// Attributes that a query groups, and those that a zero names together, are *joined*: their combinations are the slowest index. The
+/// others are *free*, the smallest before the larger ones; the last is the fastest index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Domain {
     /// By attribute, how many categories it has.
@@ -40,8 +40,8 @@ impl Domain {
     /// - `zeros`: cells that are structurally 0.
     /// - `queries`: what will be asked; their groups say what is joined.
     ///
-    /// Refused: no category; more than 12 attributes, 2^24 cells or 2^10 combinations of joined attributes; an attribute or category that is
-    /// not there, or named twice; groups that are empty; zeros that leave nothing.
+    /// Refused: no category; more than 12 attributes, 2^24 cells or 2^10 combinations of joined attributes; an attribute or category that
+    /// is not there, or named twice; groups that are empty; zeros that leave nothing.
     pub fn new(sizes: &[u32], zeros: &[Zero], queries: &[Query]) -> Result<Self> {
         check_sizes(sizes)?;
         let named =

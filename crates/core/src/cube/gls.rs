@@ -9,13 +9,13 @@ use std::collections::HashMap;
 /// Numbers that all shapes together may take: 2 GiB.
 const NUMBERS: usize = 1 << 28;
 
-/// Generalised least squares on a tree of tables: of all tables `x_v` with `x_v = Σ_(children) x_c`, those that minimise `Σ |y - M x_v|² / variance`
-/// over all that is measured, and have what is known.
+/// Generalised least squares on a tree of tables: of all tables `x_v` with `x_v = Σ_(children) x_c`, those that minimise `Σ |y - M x_v|² /
+/// variance` over all that is measured, and have what is known.
 ///
-/// Up the tree every table is estimated from its subtree: the sum of its children's estimates, whose covariances add, is moved by what is measured of
-/// it (Kalman's way, so that what is known has no variance). Down the tree what a table has more than its children's estimates together is
-/// spread over these by their covariances. Both act on coefficients, in which covariances are scalars of each kind, or small matrices where
-/// attributes are joined ([`super`]). Subtrees of one shape share them.
+/// Up the tree every table is estimated from its subtree: the sum of its children's estimates, whose covariances add, is moved by what is
+/// measured of it (Kalman's way, so that what is known has no variance). Down the tree what a table has more than its children's estimates
+/// together is spread over these by their covariances. Both act on coefficients, in which covariances are scalars of each kind, or small
+/// matrices where attributes are joined ([`super`]). Subtrees of one shape share them.
 ///
 /// Without attributes this is [`crate::imaging::L2`].
 ///
@@ -66,8 +66,8 @@ pub(super) struct Tables {
 impl Gls {
     /// Prepares the estimate. `measurements`: of as many levels as the tree has.
     ///
-    /// Refused: another number of levels; tables of leaves of which not every cell follows from what is measured of them; subtrees of so many
-    /// shapes that their covariances do not fit.
+    /// Refused: another number of levels; tables of leaves of which not every cell follows from what is measured of them; subtrees of so
+    /// many shapes that their covariances do not fit.
     pub fn new(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
         tree.check_one_per_level("variances", measurements.variances.len())?;
         let said: Vec<Vec<Said>> = (0..tree.levels()).map(|level| measurements.kinds(level)).collect();
@@ -157,7 +157,8 @@ impl Gls {
         }
     }
 
-    /// What each child's estimate moves by is its covariance times this: replaces what a table has more than its children's estimates together.
+    /// What each child's estimate moves by is its covariance times this: replaces what a table has more than its children's estimates
+    /// together.
     pub(super) fn spread(&self, v: usize, rest: &mut [f64], scratch: &mut Vec<f64>) {
         self.multiply(rest, scratch, |kind| &self.tables(v)[kind].spread);
     }
@@ -240,8 +241,8 @@ impl Tables {
         Some(Self { covariance, gains, spread })
     }
 
-    /// The covariance of a leaf's estimate from what is measured of it. What is known counts with some weight: it is what is said of the rest
-    /// once it is known that does not depend on the weight.
+    /// The covariance of a leaf's estimate from what is measured of it. What is known counts with some weight: it is what is said of the
+    /// rest once it is known that does not depend on the weight.
     fn alone(said: &Said, joint: usize) -> Option<Vec<f64>> {
         let mut precision = said.precision.clone();
         let most = (0..joint).map(|j| precision[j * joint + j]).fold(0.0, f64::max);

@@ -14,7 +14,8 @@ pub struct Measurements {
 }
 
 impl Measurements {
-    /// - `variances`: by level, by query, of the noise of an answer, in counts squared; `None` where it is not measured, 0 where it is known.
+    /// - `variances`: by level, by query, of the noise of an answer, in counts squared; `None` where it is not measured, 0 where it is
+    ///   known.
     ///
     /// Refused: levels with another number of variances than there are queries; variances that are not 0 or from 2^-300 to 2^300.
     pub fn new(domain: &Domain, queries: Vec<Marginal>, variances: Vec<Vec<Option<f64>>>) -> Result<Self> {

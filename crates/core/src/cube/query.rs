@@ -4,8 +4,8 @@ use super::basis;
 use super::domain::Domain;
 use std::collections::BTreeMap;
 
-/// A query of a table: a sum for each combination of categories, or of groups of them, of the attributes that it names. The others are summed
-/// over.
+/// A query of a table: a sum for each combination of categories, or of groups of them, of the attributes that it names. The others are
+/// summed over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
     by: Vec<(usize, By)>,
@@ -31,8 +31,8 @@ impl Query {
         Self { by: attributes.iter().map(|&attribute| (attribute, By::Each)).collect() }
     }
 
-    /// This query by groups of categories of an attribute, too, or in the place of its categories. No category is in two groups; those in none are
-    /// left out of all sums.
+    /// This query by groups of categories of an attribute, too, or in the place of its categories. No category is in two groups; those in
+    /// none are left out of all sums.
     pub fn grouping(mut self, attribute: usize, groups: Vec<Vec<u32>>) -> Self {
         self.by.retain(|(other, _)| *other != attribute);
         self.by.push((attribute, By::Groups(groups)));
@@ -55,8 +55,8 @@ impl Query {
     }
 }
 
-/// A query of the cells of a domain, with its answers in order: by what it asks of the joined attributes (its *rows*, the slowest), then by the free
-/// attributes that it names. Sums of no cell that can be have no answer.
+/// A query of the cells of a domain, with its answers in order: by what it asks of the joined attributes (its *rows*, the slowest), then
+/// by the free attributes that it names. Sums of no cell that can be have no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Marginal {
     /// By row, the combinations of joined attributes that it sums, ascending.
@@ -118,7 +118,8 @@ impl Marginal {
         kind & !self.named == 0
     }
 
-    /// What an answer is of, by attribute: the number of a category, or of a group of those that the query groups; 0 where it is summed over.
+    /// What an answer is of, by attribute: the number of a category, or of a group of those that the query groups; 0 where it is summed
+    /// over.
     pub fn codes(&self, domain: &Domain, answer: usize) -> Vec<u32> {
         let mut codes = vec![0; domain.sizes().len()];
         let (row, mut place) = (answer / self.places.len(), answer % self.places.len());

@@ -54,10 +54,12 @@ impl Gls {
     /// Estimates all tables, in subtrees that are cut alike on all machines: up, then down.
     ///
     /// - `crew`: who does it.
-    /// - `keep`: numbers that may be held at once beside the tables above the subtrees; where all subtrees have more, each is gone up twice.
-    /// - `measure`: writes the answers of a node, each query's as long as [`Marginal::answers`] says; called twice for some nodes, with the same answers.
-    /// - `see`: is given the estimates of a subtree's nodes one after the other, parents first; what it makes of them is handed back, that of the
-    ///   nodes above the subtrees first.
+    /// - `keep`: numbers that may be held at once beside the tables above the subtrees; where all subtrees have more, each is gone up
+    ///   twice.
+    /// - `measure`: writes the answers of a node, each query's as long as [`Marginal::answers`] says; called twice for some nodes, with
+    ///   the same answers.
+    /// - `see`: is given the estimates of a subtree's nodes one after the other, parents first; what it makes of them is handed back, that
+    ///   of the nodes above the subtrees first.
     pub fn estimate<R: Default + Send>(
         &self,
         crew: &dyn Crew,
@@ -226,8 +228,8 @@ impl Gls {
         self.move_up(v, estimate, weighed, has_known.then_some(&**known), scratch);
     }
 
-    /// What the answers of a node say of its coefficients: `Σ h y / variance` of what is measured, `y` of what is known; whether anything is
-    /// known to be other than 0.
+    /// What the answers of a node say of its coefficients: `Σ h y / variance` of what is measured, `y` of what is known; whether anything
+    /// is known to be other than 0.
     fn weigh(
         &self,
         level: usize,

@@ -4,6 +4,9 @@ use super::gls::Gls;
 use super::query::Marginal;
 use std::collections::BTreeMap;
 
+/// What cancels to less than this part of its terms is 0.
+const ROUNDING: f64 = 1e-12;
+
 /// The covariance of the estimate of `Σ_v a_v x_v`, a sum of tables of areas with weights, by kind of coefficients.
 #[derive(Debug, Clone)]
 pub struct Variances {
@@ -64,8 +67,8 @@ impl Gls {
         self.with_kinds((0..kinds).map(of_kind).collect())
     }
 
-    /// The covariances of the estimates of all areas, one after the other, parents first: with `V` that of a child's estimate from its subtree, `B`
-    /// the sum of it over the children and `C` the parent's covariance, a child has `V - V B⁻ V + V B⁻ C B⁻ V`.
+    /// The covariances of the estimates of all areas, one after the other, parents first: with `V` that of a child's estimate from its
+    /// subtree, `B` the sum of it over the children and `C` the parent's covariance, a child has `V - V B⁻ V + V B⁻ C B⁻ V`.
     pub fn each_variances(&self, mut see: impl FnMut(usize, &Variances)) {
         let joint = self.measurements.domain.joint();
         let root = self.tables(0).iter().map(|own| own.covariance.clone()).collect();
@@ -99,13 +102,17 @@ impl Gls {
 }
 
 impl Variances {
-    /// The variance of the estimate of an answer of a query, of the sum over the areas, in counts squared. It is the same for all answers of one row
-    /// of the query: `Σ_S h' C_S h Π_(i in S) (1 - 1/n_i) Π_(named, not in S) 1/n_i`, over the kinds S that the query reaches.
+    /// The variance of the estimate of an answer of a query, of the sum over the areas, in counts squared. It is the same for all answers
+    /// of one row of the query: `Σ_S h' C_S h Π_(i in S) (1 - 1/n_i) Π_(named, not in S) 1/n_i`, over the kinds S that the query reaches.
     pub fn answer(&self, query: &Marginal, answer: usize) -> f64 {
         let row = &query.rows[answer / query.places.len()];
         let of = |(kind, covariance): (usize, &Vec<f64>)| {
             let pairs = row.iter().flat_map(|&i| row.iter().map(move |&j| (i as usize, j as usize)));
-            let along: f64 = pairs.map(|(i, j)| covariance[i * self.joint + j]).sum();
+            let terms = pairs.map(|(i, j)| covariance[i * self.joint + j]);
+            let (along, size) =
+                terms.fold((0.0, 0.0), |(sum, size), term: f64| (sum + term, size + term.abs()));
+            // What is known has none, but for rounding.
+            let along = if along > ROUNDING * size { along } else { 0.0 };
             let part = |(bit, &n): (usize, &usize)| match (query.named >> bit & 1, kind >> bit & 1) {
                 (1, 1) => 1.0 - 1.0 / n as f64,
                 (1, 0) => 1.0 / n as f64,
@@ -114,8 +121,7 @@ impl Variances {
             query.factor * query.factor * along * self.sizes.iter().enumerate().map(part).product::<f64>()
         };
         let kinds = self.kinds.iter().enumerate().filter(|(kind, _)| query.reaches(*kind as u32));
-        // What is known has none, but for rounding.
-        kinds.map(of).sum::<f64>().max(0.0)
+        kinds.map(of).sum()
     }
 }
 

@@ -200,8 +200,8 @@ mod tests {
     use crate::rng::{below, open01};
     use crate::testing::test_stream;
 
-    /// The variance of every projected node in 200 random trees, some of whose nodes are known: as the sum over noise of one node at a time,
-    /// which is projected.
+    /// The variance of every projected node in 200 random trees, some of whose nodes are known: as the sum over noise of one node at a
+    /// time, which is projected.
     #[test]
     fn variances_are_those_of_projected_noise() {
         let mut rng = test_stream(146);

@@ -252,8 +252,8 @@ fn estimates_and_variances_are_those_of_dense_least_squares() {
     assert!(joined > 200 && known > 400, "{joined} {known}");
 }
 
-/// Without attributes the estimate is that of least squares on the tree, to 1e-9; with some, so is that of every cell where only the detailed
-/// table is measured.
+/// Without attributes the estimate is that of least squares on the tree, to 1e-9; with some, so is that of every cell where only the
+/// detailed table is measured.
 #[test]
 fn without_queries_it_is_least_squares_on_a_tree() {
     let mut rng = test_stream(421);
