@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         let (text, span, note) = super::excerpt::excerpt(self.text, span);
         Failure::Config {
             message: message.into(),
-            source_code: NamedSource::new(place(&self.path), text).into(),
+            source_code: NamedSource::new(place(self.path), text).into(),
             span: span.into(),
             label: label.into() + &note,
         }

@@ -141,12 +141,12 @@ fn losses_are_those_of_the_dearest_change() {
         for y in &tables {
             let steps: i64 = x.iter().zip(y).map(|(x, y)| (x - y).abs()).sum();
             // By shares: of epsilon, and of rho.
-            let pairs = answers(*x).into_iter().zip(answers(*y));
             let change = |power: i32| -> f64 {
-                let of = |((share, x), (_, y)): &((f64, Vec<i64>), (f64, Vec<i64>))| {
-                    share * x.iter().zip(y).map(|(x, y)| ((x - y).abs() as f64).powi(power)).sum::<f64>()
+                let each = |x: &[i64], y: &[i64]| -> f64 {
+                    x.iter().zip(y).map(|(x, y)| ((x - y).abs() as f64).powi(power)).sum()
                 };
-                pairs.clone().map(|pair| of(&pair)).sum()
+                let pairs = answers(*x).into_iter().zip(answers(*y));
+                pairs.map(|((share, x), (_, y))| share * each(&x, &y)).sum()
             };
             let own = if steps == 1 {
                 &mut added

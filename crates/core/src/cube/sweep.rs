@@ -148,15 +148,11 @@ impl Gls {
 
     /// By level from a node down, the nodes of its subtree.
     fn ranges(&self, root: usize) -> Vec<Range<usize>> {
-        let mut all = vec![root..root + 1];
-        while let Some(last) = all.last() {
-            let below = self.tree.children(last.start).start..self.tree.children(last.end - 1).end;
-            if below.is_empty() {
-                break;
-            }
-            all.push(below);
-        }
-        all
+        let below = |range: &Range<usize>| {
+            let below = self.tree.children(range.start).start..self.tree.children(range.end - 1).end;
+            (!below.is_empty()).then_some(below)
+        };
+        std::iter::successors(Some(root..root + 1), below).collect()
     }
 
     fn nodes_under(&self, root: usize) -> usize {

@@ -10,8 +10,8 @@ use std::f64::consts::FRAC_PI_2;
 ///
 /// All angles between two are ruled out at once, and not one by one: noise that is inside at both ends, where v has one sign, is so
 /// between them, since `v ± (cos θ s - sin θ t)` is linear in `(cos θ, sin θ)`, and those between are sums of both ends with weights
-/// >= 0. So no ratio is missed that is allowed by itself, as one is at which integers tie. What cannot be ruled out down to an angle of
-/// 1e-18, or within some thousand looks, is kept.
+/// that are not negative. So no ratio is missed that is allowed by itself, as one is at which integers tie. What cannot be ruled out
+/// down to an angle of 1e-18, or within some thousand looks, is kept.
 pub type Ratios = Option<(f64, f64)>;
 
 /// Noise of both sums, with what it weighs.

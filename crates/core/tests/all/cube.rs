@@ -197,14 +197,14 @@ fn estimates_and_variances_are_those_of_dense_least_squares() {
         let truth = DVector::from_fn(unknowns, |_, _| 10.0 * normal(&mut rng));
         let mut answers = vec![vec![Vec::new(); own.queries.len()]; own.tree.nodes()];
         let mut rows = Vec::new();
-        for v in 0..own.tree.nodes() {
+        for (v, answers) in answers.iter_mut().enumerate() {
             for (query, variance) in gls.measurements().of_level(own.tree.level(v)) {
                 let marginal = &gls.measurements().queries()[query];
                 for answer in 0..marginal.answers() {
                     let row =
                         own.row(&[(v, 1.0)], |cell| marginal.answer_of(&own.domain, cell) == Some(answer));
                     let value = row.dot(&truth) + variance.sqrt() * normal(&mut rng);
-                    answers[v][query].push(value);
+                    answers[query].push(value);
                     rows.push((row, value, variance));
                 }
             }
