@@ -6,7 +6,7 @@ mod shapes;
 mod words;
 
 use congenial_core::Alone;
-use congenial_core::cube::{Answers, Domain, Gls, Marginal, Measurements, Query};
+use congenial_core::cube::{Answers, Domain, Estimate, Gls, Marginal, Measurements, Query};
 use congenial_core::invariant::Hierarchy;
 use congenial_core::rng::normal;
 use criterion::Criterion;
@@ -57,9 +57,11 @@ fn benches(criterion: &mut Criterion) {
         };
         group.bench_function(name, |b| {
             b.iter(|| {
-                gls.estimate(&Alone, usize::MAX, measure, |seen: &mut usize, v, estimate| {
-                    *seen += black_box((v, estimate)).0
-                })
+                let see = |seen: &mut usize, v: usize, estimate: &Estimate| {
+                    *seen += black_box((v, estimate)).0;
+                    Ok(())
+                };
+                gls.estimate(&Alone, usize::MAX, measure, see)
             });
         });
     }

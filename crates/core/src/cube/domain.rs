@@ -1,6 +1,6 @@
 //! The cells of a table of attributes.
 
-use super::query::{By, Query};
+use super::query::Query;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 
@@ -15,6 +15,22 @@ const JOINED: usize = 1 << 10;
 pub struct Zero {
     /// Attributes, each with categories.
     pub of: Vec<(usize, Vec<u32>)>,
+}
+
+impl Zero {
+    /// Refuses attributes and categories that are not there, or stand twice, and a zero of none.
+    fn check(&self, sizes: &[u32]) -> Result<()> {
+        if self.of.is_empty() {
+            return Err(Error::parameter("zero", "no attribute", "at least one"));
+        }
+        for (place, (attribute, categories)) in self.of.iter().enumerate() {
+            check_categories(sizes, *attribute, categories)?;
+            if self.of[..place].iter().any(|(other, _)| other == attribute) {
+                return Err(Error::parameter("attribute of a zero", attribute, "each once"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The cells of a table of attributes that can be other than 0, in the order in which estimates have them.
@@ -44,21 +60,17 @@ impl Domain {
     /// is not there, or named twice; groups that are empty; zeros that leave nothing.
     pub fn new(sizes: &[u32], zeros: &[Zero], queries: &[Query]) -> Result<Self> {
         check_sizes(sizes)?;
-        let named =
-            |(attribute, categories): &(usize, Vec<u32>)| check_categories(sizes, *attribute, categories);
-        zeros.iter().flat_map(|zero| &zero.of).try_for_each(named)?;
+        zeros.iter().try_for_each(|zero| zero.check(sizes))?;
         queries.iter().try_for_each(|query| query.check(sizes))?;
         // A zero of one attribute takes categories from it.
         let alone = zeros.iter().filter(|zero| zero.of.len() == 1).map(|zero| &zero.of[0]);
-        let mut kept: Vec<BTreeSet<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
+        let mut kept: Vec<Vec<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
         alone.for_each(|(attribute, gone)| kept[*attribute].retain(|category| !gone.contains(category)));
-        let together = zeros.iter().filter(|zero| zero.of.len() > 1);
-        let joined: BTreeSet<usize> = together
-            .clone()
-            .flat_map(|zero| zero.of.iter().map(|(attribute, _)| *attribute))
-            .chain(queries.iter().flat_map(Query::grouped))
-            .collect();
-        let joined: Vec<usize> = joined.into_iter().collect();
+        let together: Vec<&Zero> = zeros.iter().filter(|zero| zero.of.len() > 1).collect();
+        let named = together.iter().flat_map(|zero| zero.of.iter().map(|(attribute, _)| *attribute));
+        let mut joined: Vec<usize> = named.chain(queries.iter().flat_map(Query::grouped)).collect();
+        joined.sort_unstable();
+        joined.dedup();
         let combinations = joined.iter().map(|&attribute| kept[attribute].len()).product();
         if combinations > JOINED {
             return Err(Error::TooLarge {
@@ -69,24 +81,23 @@ impl Domain {
             });
         }
         let mut domain = Self { sizes: sizes.to_vec(), joined, combinations: Vec::new(), free: Vec::new() };
-        let zeros: Vec<&Zero> = together.collect();
         for mut number in 0..combinations {
             let mut combination = vec![0u32; domain.joined.len()];
             for (own, &attribute) in combination.iter_mut().zip(&domain.joined).rev() {
                 let all = &kept[attribute];
-                *own = *all.iter().nth(number % all.len()).expect("a place among them");
+                *own = all[number % all.len()];
                 number /= all.len();
             }
             let has = |(attribute, categories): &(usize, Vec<u32>)| {
                 let place = domain.joined.binary_search(attribute).expect("it is joined");
                 categories.contains(&combination[place])
             };
-            if !zeros.iter().any(|zero| zero.of.iter().all(has)) {
+            if !together.iter().any(|zero| zero.of.iter().all(has)) {
                 domain.combinations.extend(combination);
             }
         }
         let free = (0..sizes.len()).filter(|attribute| domain.joined.binary_search(attribute).is_err());
-        domain.free = free.map(|attribute| (attribute, kept[attribute].iter().copied().collect())).collect();
+        domain.free = free.map(|attribute| (attribute, kept[attribute].clone())).collect();
         domain.free.sort_by_key(|(_, kept): &(usize, Vec<u32>)| kept.len());
         match domain.cells() {
             0 => Err(Error::parameter("zeros", "all cells", "some cells that can be")),
@@ -214,33 +225,6 @@ pub(super) fn check_categories(sizes: &[u32], attribute: usize, categories: &[u3
     match different.len() == categories.len() && !categories.is_empty() {
         true => Ok(()),
         false => Err(Error::parameter("categories", format!("{categories:?}"), "each once, at least one")),
-    }
-}
-
-impl Query {
-    /// Refuses attributes and categories that are not there, or stand twice.
-    pub(super) fn check(&self, sizes: &[u32]) -> Result<()> {
-        for (place, (attribute, by)) in self.by().iter().enumerate() {
-            if *attribute >= sizes.len() {
-                return Err(Error::parameter("attribute of a query", attribute, "one that is there"));
-            }
-            if self.by()[..place].iter().any(|(other, _)| other == attribute) {
-                return Err(Error::parameter("attribute of a query", attribute, "each once"));
-            }
-            if let By::Groups(groups) = by {
-                let all: Vec<u32> = groups.iter().flatten().copied().collect();
-                check_categories(sizes, *attribute, &all)?;
-                if groups.iter().any(Vec::is_empty) {
-                    return Err(Error::parameter("group of a query", "no category", "at least one"));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The attributes that it groups.
-    fn grouped(&self) -> impl Iterator<Item = usize> {
-        self.by().iter().filter(|(_, by)| matches!(by, By::Groups(_))).map(|(attribute, _)| *attribute)
     }
 }
 

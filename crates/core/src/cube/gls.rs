@@ -1,10 +1,10 @@
 //! The best linear unbiased estimate of a tree of tables.
 
 use super::measurements::{Measurements, Said};
-use super::small::{generalised_inverse, inverse, measured};
+use super::small::{axpy, generalised_inverse, inverse, measured};
 use crate::error::{Error, Result};
+use crate::inference::shapes::{Shapes, Under};
 use crate::invariant::Hierarchy;
-use std::collections::HashMap;
 
 /// Numbers that all shapes together may take: 2 GiB.
 const NUMBERS: usize = 1 << 28;
@@ -71,31 +71,35 @@ impl Gls {
     pub fn new(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
         tree.check_one_per_level("variances", measurements.variances.len())?;
         let said: Vec<Vec<Said>> = (0..tree.levels()).map(|level| measurements.kinds(level)).collect();
-        let (of_node, shapes) = shapes(tree);
+        let shapes = Shapes::of(tree, &[]);
         let joint = measurements.domain.joint();
-        let needed = shapes.len().saturating_mul(said[0].len()).saturating_mul(2 * joint * joint);
+        let needed = shapes.all.len().saturating_mul(said[0].len()).saturating_mul(2 * joint * joint);
         if needed > NUMBERS {
             return Err(Error::TooLarge {
-                what: format!("the covariances of {} shapes of subtrees", shapes.len()),
+                what: format!("the covariances of {} shapes of subtrees", shapes.all.len()),
                 needed: needed as u64,
                 limit: NUMBERS as u64,
                 unit: "numbers",
             });
         }
-        let mut all: Vec<Vec<Tables>> = Vec::with_capacity(shapes.len());
-        for (level, children) in &shapes {
+        let mut all: Vec<Vec<Tables>> = Vec::with_capacity(shapes.all.len());
+        for shape in &shapes.all {
+            let children: &[(u32, u32)] = match &shape.under {
+                Under::Leaf(_) => &[],
+                Under::Children(children) => children,
+            };
             let of_kind = |(kind, said): (usize, &Said)| {
                 let covariances =
                     children.iter().map(|&(child, number)| (&*all[child as usize][kind].covariance, number));
                 let tables = Tables::new(said, covariances, joint);
-                tables.ok_or_else(|| Error::parameter("queries of level", level, WANTED))
+                tables.ok_or_else(|| Error::parameter("queries of level", shape.level, WANTED))
             };
-            all.push(said[*level].iter().enumerate().map(of_kind).collect::<Result<_>>()?);
+            all.push(said[shape.level].iter().enumerate().map(of_kind).collect::<Result<_>>()?);
         }
         let kinds = measurements.domain.kinds();
         let ends = kinds.iter().skip(1).map(|(from, _)| *from).chain([measurements.domain.free_cells()]);
         let runs = kinds.iter().zip(ends).map(|(&(from, kind), to)| (from, to, kind as usize)).collect();
-        Ok(Self { tree: tree.clone(), measurements, said, shapes: all, of_node, runs })
+        Ok(Self { tree: tree.clone(), measurements, said, shapes: all, of_node: shapes.of_node, runs })
     }
 
     /// What is measured.
@@ -132,14 +136,14 @@ impl Gls {
             scratch.clear();
             for (j, precision) in said.precision.chunks_exact(joint).enumerate() {
                 scratch.extend_from_slice(&weighed[j * cells + from..j * cells + to]);
-                add(scratch, length, precision, -1.0, (estimate, cells, from));
+                less(scratch, length, precision, (estimate, cells, from));
             }
             for (row, h) in said.known.iter().enumerate() {
                 match known {
                     Some(known) => scratch.extend_from_slice(&known[row * cells + from..row * cells + to]),
                     None => scratch.resize(scratch.len() + length, 0.0),
                 }
-                add(scratch, length, h, -1.0, (estimate, cells, from));
+                less(scratch, length, h, (estimate, cells, from));
             }
             let (measured, known) = scratch.split_at(joint * length);
             for j in 0..joint {
@@ -160,7 +164,20 @@ impl Gls {
     /// What each child's estimate moves by is its covariance times this: replaces what a table has more than its children's estimates
     /// together.
     pub(super) fn spread(&self, v: usize, rest: &mut [f64], scratch: &mut Vec<f64>) {
-        self.multiply(rest, scratch, |kind| &self.tables(v)[kind].spread);
+        let (joint, cells) = (self.measurements.domain.joint(), self.measurements.domain.free_cells());
+        let tables = self.tables(v);
+        for &(from, to, kind) in &self.runs {
+            scratch.clear();
+            (0..joint).for_each(|j| scratch.extend_from_slice(&rest[j * cells + from..j * cells + to]));
+            for (j, weights) in tables[kind].spread.chunks_exact(joint).enumerate() {
+                let out = &mut rest[j * cells + from..j * cells + to];
+                out.fill(0.0);
+                scratch
+                    .chunks_exact(to - from)
+                    .zip(weights)
+                    .for_each(|(own, &weight)| axpy(out, weight, own));
+            }
+        }
     }
 
     /// Moves the estimate of a child by what its parent's table has more, as [`Gls::spread`] gave it.
@@ -176,42 +193,16 @@ impl Gls {
             }
         }
     }
-
-    fn multiply<'a>(&self, values: &mut [f64], scratch: &mut Vec<f64>, matrix: impl Fn(usize) -> &'a [f64]) {
-        let (joint, cells) = (self.measurements.domain.joint(), self.measurements.domain.free_cells());
-        for &(from, to, kind) in &self.runs {
-            scratch.clear();
-            (0..joint).for_each(|j| scratch.extend_from_slice(&values[j * cells + from..j * cells + to]));
-            for (j, weights) in matrix(kind).chunks_exact(joint).enumerate() {
-                let out = &mut values[j * cells + from..j * cells + to];
-                out.fill(0.0);
-                scratch
-                    .chunks_exact(to - from)
-                    .zip(weights)
-                    .for_each(|(own, &weight)| axpy(out, weight, own));
-            }
-        }
-    }
 }
 
 const WANTED: &str = "queries from which every cell of a leaf's table follows, such as the detailed table";
 
-/// Adds to the last `length` numbers of `out` the rows of `of` (an array, its row length, where in rows) by their weights times a sign.
-fn add(
-    out: &mut [f64],
-    length: usize,
-    weights: &[f64],
-    sign: f64,
-    (array, cells, from): (&[f64], usize, usize),
-) {
+/// Takes the rows of an array (with its row length, and where in the rows), by their weights, from the last `length` numbers of `out`.
+fn less(out: &mut [f64], length: usize, weights: &[f64], (array, cells, from): (&[f64], usize, usize)) {
     let at = out.len() - length;
     for (j, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-        axpy(&mut out[at..], sign * weight, &array[j * cells + from..][..length]);
+        axpy(&mut out[at..], -weight, &array[j * cells + from..][..length]);
     }
-}
-
-fn axpy(out: &mut [f64], weight: f64, of: &[f64]) {
-    out.iter_mut().zip(of).for_each(|(out, x)| *out += weight * x);
 }
 
 impl Tables {
@@ -255,24 +246,4 @@ impl Tables {
         }
         inverse(&precision, joint)
     }
-}
-
-/// A shape of subtrees: its level, and the shapes of children with how many of each there are.
-type Shape = (usize, Vec<(u32, u32)>);
-
-/// By node the shape of its subtree, up to the order of children; the shapes, children first.
-fn shapes(tree: &Hierarchy) -> (Vec<u32>, Vec<Shape>) {
-    let mut places: HashMap<Shape, u32> = HashMap::new();
-    let (mut of_node, mut all) = (vec![0u32; tree.nodes()], Vec::new());
-    for v in (0..tree.nodes()).rev() {
-        let mut own: Vec<u32> = tree.children(v).map(|child| of_node[child]).collect();
-        own.sort_unstable();
-        let children = own.chunk_by(|a, b| a == b).map(|group| (group[0], group.len() as u32)).collect();
-        let shape = (tree.level(v), children);
-        of_node[v] = *places.entry(shape).or_insert_with_key(|shape| {
-            all.push(shape.clone());
-            all.len() as u32 - 1
-        });
-    }
-    (of_node, all)
 }

@@ -44,6 +44,16 @@ impl Measurements {
         &self.queries
     }
 
+    /// The number of levels.
+    pub fn levels(&self) -> usize {
+        self.variances.len()
+    }
+
+    /// Whether a query is measured or known on a level.
+    pub fn is_measured(&self, level: usize, query: usize) -> bool {
+        self.variances[level][query].is_some()
+    }
+
     /// The queries that are measured or known on a level, with the variances of their noise.
     pub fn of_level(&self, level: usize) -> impl Iterator<Item = (usize, f64)> {
         self.variances[level].iter().enumerate().filter_map(|(query, variance)| Some((query, (*variance)?)))

@@ -1,7 +1,8 @@
 //! Queries: sums of the cells of a table.
 
 use super::basis;
-use super::domain::Domain;
+use super::domain::{Domain, check_categories};
+use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
 /// A query of a table: a sum for each combination of categories, or of groups of them, of the attributes that it names. The others are
@@ -13,7 +14,7 @@ pub struct Query {
 
 /// What a query asks of an attribute that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum By {
+enum By {
     /// Each category.
     Each,
     /// Groups of categories; those that are in none are left out.
@@ -39,8 +40,42 @@ impl Query {
         self
     }
 
-    pub(super) fn by(&self) -> &[(usize, By)] {
-        &self.by
+    /// Whether it tells an attribute's categories, or groups of them, apart.
+    pub fn names(&self, attribute: usize) -> bool {
+        self.by.iter().any(|(other, _)| *other == attribute)
+    }
+
+    /// The groups of an attribute's categories that it tells apart; `None` where it tells categories apart, or sums over all.
+    pub fn groups(&self, attribute: usize) -> Option<&[Vec<u32>]> {
+        self.by.iter().find_map(|(other, by)| match by {
+            By::Groups(groups) if *other == attribute => Some(&groups[..]),
+            _ => None,
+        })
+    }
+
+    /// Refuses attributes and categories that are not there, or stand twice.
+    pub(super) fn check(&self, sizes: &[u32]) -> Result<()> {
+        for (place, (attribute, by)) in self.by.iter().enumerate() {
+            if *attribute >= sizes.len() {
+                return Err(Error::parameter("attribute of a query", attribute, "one that is there"));
+            }
+            if self.by[..place].iter().any(|(other, _)| other == attribute) {
+                return Err(Error::parameter("attribute of a query", attribute, "each once"));
+            }
+            if let By::Groups(groups) = by {
+                let all: Vec<u32> = groups.iter().flatten().copied().collect();
+                check_categories(sizes, *attribute, &all)?;
+                if groups.iter().any(Vec::is_empty) {
+                    return Err(Error::parameter("group of a query", "no category", "at least one"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes that it groups.
+    pub(super) fn grouped(&self) -> impl Iterator<Item = usize> {
+        self.by.iter().filter(|(_, by)| matches!(by, By::Groups(_))).map(|(attribute, _)| *attribute)
     }
 
     /// By what of an attribute: the number of the category or group; `None` where it is in no group, 0 where it is summed over.
@@ -85,11 +120,10 @@ impl Marginal {
                 rows.entry(codes).or_default().push(number as u32);
             }
         }
-        let is_named = |attribute: usize| query.by.iter().any(|(other, _)| *other == attribute);
         let (mut named, mut sizes, mut places, mut summed) = (0, Vec::new(), vec![0u32], 1.0);
         for (bit, (attribute, kept)) in domain.free().iter().enumerate() {
             let n = kept.len() as u32;
-            if is_named(*attribute) {
+            if query.names(*attribute) {
                 named |= 1 << bit;
                 sizes.push(kept.len());
                 places = places.iter().flat_map(|place| (0..n).map(move |own| place * n + own)).collect();

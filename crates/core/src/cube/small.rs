@@ -94,10 +94,42 @@ pub(super) fn measured(cov: &mut [f64], h: &[f64], variance: f64) -> Vec<f64> {
     if total <= ROUNDING * terms || total <= 0.0 {
         return vec![0.0; n];
     }
+    // Of what is known nothing is left but rounding.
+    let rounding = if variance == 0.0 { ROUNDING } else { 0.0 };
     for (row, a) in cov.chunks_exact_mut(n).zip(&along) {
-        row.iter_mut().zip(&along).for_each(|(v, b)| *v -= a * b / total);
+        for (v, b) in row.iter_mut().zip(&along) {
+            let less = a * b / total;
+            let rest = *v - less;
+            *v = if rest.abs() <= rounding * less.abs() { 0.0 } else { rest };
+        }
     }
     along.iter().map(|a| a / total).collect()
+}
+
+/// Adds numbers to others, one by one.
+pub(super) fn add(out: &mut [f64], of: &[f64]) {
+    out.iter_mut().zip(of).for_each(|(out, x)| *out += x);
+}
+
+/// Adds numbers times a weight to others, one by one.
+pub(super) fn axpy(out: &mut [f64], weight: f64, of: &[f64]) {
+    out.iter_mut().zip(of).for_each(|(out, x)| *out += weight * x);
+}
+
+/// The product of two matrices of `n` rows.
+pub(super) fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * n];
+    for (row, own) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
+        for (x, other) in own.iter().zip(b.chunks_exact(n)) {
+            row.iter_mut().zip(other).for_each(|(out, y)| *out += x * y);
+        }
+    }
+    out
+}
+
+/// A matrix of `n` rows, its rows as columns.
+pub(super) fn transposed(a: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| a[at % n * n + at / n]).collect()
 }
 
 #[cfg(test)]
@@ -107,7 +139,7 @@ mod tests {
     use crate::testing::test_stream;
     use nalgebra::DMatrix;
 
-    /// Of random matrices of all ranks: `M M⁻¹ = I`, `M G M = M`.
+    /// `M M⁻¹ = I` and `M G M = M`, for random matrices of all ranks.
     #[test]
     fn inverses_are_inverses() {
         let mut rng = test_stream(412);

@@ -4,11 +4,18 @@ use super::basis;
 use super::gls::Gls;
 use super::measurements::Measurements;
 use super::query::Marginal;
+use super::small::add;
 use crate::crew::Crew;
+use crate::error::{Error, Result};
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Numbers of the tables of a subtree that one thread holds: 64 MiB. A larger subtree is cut.
 const SUBTREE: usize = 1 << 23;
+
+/// Tables of children miss their parent's by this part of the largest number among them at most, and of the largest answer of all.
+const ROUNDING: (f64, f64) = (1e-7, 1e-12);
 
 /// What was measured of a node: by query, its answers.
 #[derive(Debug, Default)]
@@ -60,73 +67,70 @@ impl Gls {
     ///   the same answers.
     /// - `see`: is given the estimates of a subtree's nodes one after the other, parents first; what it makes of them is handed back, that
     ///   of the nodes above the subtrees first.
+    ///
+    /// Errors: those of `see`; children whose tables do not sum to their parent's, by more than rounding.
     pub fn estimate<R: Default + Send>(
         &self,
         crew: &dyn Crew,
         keep: usize,
         measure: impl Fn(usize, &mut Answers) + Sync + Send,
-        see: impl Fn(&mut R, usize, &Estimate) + Sync + Send,
-    ) -> Vec<R> {
+        see: impl Fn(&mut R, usize, &Estimate) -> Result<()> + Sync + Send,
+    ) -> Result<Vec<R>> {
         let cells = self.measurements.domain.cells();
         let (above, roots) = self.cut(cells);
+        // Numbers that are not negative are in the order of their bits.
+        let most = AtomicU64::new(0);
+        let measure = |v: usize, answers: &mut Answers| {
+            measure(v, answers);
+            most.fetch_max(answers.of.iter().map(|own| largest(own)).fold(0.0, f64::max).to_bits(), Relaxed);
+        };
+        let mut held: Vec<usize> = above.iter().chain(&roots).copied().collect();
+        held.sort_unstable();
+        // Children of one parent stand side by side in it.
+        let place =
+            |v: usize| cells * held.binary_search(&v).expect("it is above the subtrees, or the root of one");
+        let mut tables = vec![0.0; held.len() * cells];
         let total: usize = roots.iter().map(|&root| self.nodes_under(root) * cells).sum();
         let kept = total <= keep;
-        let up = |scratch: &mut Scratch, root: usize| {
+        let subtrees = crew.each(roots, |scratch: &mut Scratch, root: usize| {
             self.up(root, &measure, scratch);
             let top = scratch.levels[0].clone();
             (root, top, if kept { std::mem::take(&mut scratch.levels) } else { Vec::new() })
-        };
-        let subtrees = crew.each(roots, up);
-        let mut results = vec![R::default()];
-        let mut own = vec![0.0; above.len() * cells];
-        let place = |v: usize| above.binary_search(&v).ok();
-        let (mut tops, mut rest): (Vec<_>, Vec<_>) =
-            subtrees.into_iter().map(|(root, top, levels)| ((root, top), levels)).unzip();
+        });
+        for (root, top, _) in &subtrees {
+            tables[place(*root)..][..cells].copy_from_slice(top);
+        }
         let mut scratch = Scratch::default();
-        for (at, &v) in above.iter().enumerate().rev() {
+        for &v in above.iter().rev() {
             let mut sum = vec![0.0; cells];
-            for child in self.tree.children(v) {
-                match place(child) {
-                    Some(child) => add(&mut sum, &own[child * cells..][..cells]),
-                    None => add(&mut sum, &tops[find(&tops, child)].1),
-                }
-            }
+            self.tree.children(v).for_each(|child| add(&mut sum, &tables[place(child)..][..cells]));
             self.combine(v, &mut sum, &measure, &mut scratch);
-            own[at * cells..][..cells].copy_from_slice(&sum);
+            tables[place(v)..][..cells].copy_from_slice(&sum);
         }
-        for (at, &v) in above.iter().enumerate() {
-            let mut rest = own[at * cells..][..cells].to_vec();
-            see(&mut results[0], v, &Estimate { gls: self, coefficients: &rest });
-            for child in self.tree.children(v) {
-                let estimate = match place(child) {
-                    Some(child) => &own[child * cells..][..cells],
-                    None => &tops[find(&tops, child)].1,
-                };
-                rest.iter_mut().zip(estimate).for_each(|(rest, x)| *rest -= x);
-            }
-            self.spread(v, &mut rest, &mut scratch.scratch);
-            for child in self.tree.children(v) {
-                match place(child) {
-                    Some(at) => self.move_down(child, &mut own[at * cells..][..cells], &rest),
-                    None => {
-                        let at = find(&tops, child);
-                        self.move_down(child, &mut tops[at].1, &rest);
-                    }
-                }
-            }
+        let mut results = vec![R::default()];
+        for &v in &above {
+            let children = self.tree.children(v);
+            let (upper, family) = tables.split_at_mut(place(children.start));
+            let own = &upper[place(v)..][..cells];
+            see(&mut results[0], v, &Estimate { gls: self, coefficients: own })?;
+            let slack = ROUNDING.1 * f64::from_bits(most.load(Relaxed));
+            self.settle((v, slack), own, &mut family[..children.len() * cells], &mut scratch)?;
         }
-        let down = |scratch: &mut Scratch, ((root, top), levels): ((usize, Vec<f64>), Vec<Vec<f64>>)| {
+        let down = |scratch: &mut Scratch, (root, _, levels): (usize, Vec<f64>, Vec<Vec<f64>>)| {
             match levels.is_empty() {
                 true => self.up(root, &measure, scratch),
                 false => scratch.levels = levels,
             }
             let mut result = R::default();
-            scratch.levels[0].copy_from_slice(&top);
-            self.down(root, scratch, |v, estimate| see(&mut result, v, estimate));
-            result
+            scratch.levels[0].copy_from_slice(&tables[place(root)..][..cells]);
+            let slack = ROUNDING.1 * f64::from_bits(most.load(Relaxed));
+            self.down((root, slack), scratch, |v, estimate| see(&mut result, v, estimate))?;
+            Ok(result)
         };
-        results.extend(crew.each(tops.into_iter().zip(rest.drain(..)).collect(), down));
-        results
+        for result in crew.each(subtrees, down) {
+            results.push(result?);
+        }
+        Ok(results)
     }
 
     /// The nodes above the subtrees that are done one by one, ascending; the roots of these, ascending.
@@ -180,31 +184,62 @@ impl Gls {
         scratch.levels = levels;
     }
 
-    /// From the estimate of a subtree's root those of all its nodes, which are seen parents first.
-    fn down(&self, root: usize, scratch: &mut Scratch, mut see: impl FnMut(usize, &Estimate)) {
+    /// From the estimate of a subtree's root those of all its nodes, which are seen parents first. `slack`: by how much more tables of
+    /// children may miss their parent's.
+    fn down(
+        &self,
+        (root, slack): (usize, f64),
+        scratch: &mut Scratch,
+        mut see: impl FnMut(usize, &Estimate) -> Result<()>,
+    ) -> Result<()> {
         let cells = self.measurements.domain.cells();
         let ranges = self.ranges(root);
-        let Scratch { levels, rest, scratch, .. } = scratch;
+        let mut levels = std::mem::take(&mut scratch.levels);
         for (depth, range) in ranges.iter().enumerate() {
             let (upper, lower) = levels.split_at_mut(depth + 1);
-            for (v, estimate) in range.clone().zip(upper[depth].chunks_exact(cells)) {
-                see(v, &Estimate { gls: self, coefficients: estimate });
+            for (v, own) in range.clone().zip(upper[depth].chunks_exact(cells)) {
+                see(v, &Estimate { gls: self, coefficients: own })?;
                 let children = self.tree.children(v);
-                if children.is_empty() {
-                    continue;
+                if !children.is_empty() {
+                    let first = ranges[depth + 1].start;
+                    let family = (children.start - first) * cells..(children.end - first) * cells;
+                    self.settle((v, slack), own, &mut lower[0][family], scratch)?;
                 }
-                let first = ranges[depth + 1].start;
-                let family = &mut lower[0][(children.start - first) * cells..(children.end - first) * cells];
-                rest.clear();
-                rest.extend_from_slice(estimate);
-                for own in family.chunks_exact(cells) {
-                    rest.iter_mut().zip(own).for_each(|(rest, x)| *rest -= x);
-                }
-                self.spread(v, rest, scratch);
-                children
-                    .zip(family.chunks_exact_mut(cells))
-                    .for_each(|(child, own)| self.move_down(child, own, rest));
             }
+        }
+        scratch.levels = levels;
+        Ok(())
+    }
+
+    /// Moves the estimates of a node's children from their subtrees, one after the other, so that they sum to the node's own. Errors: they
+    /// do not, by more than rounding.
+    fn settle(
+        &self,
+        (v, slack): (usize, f64),
+        own: &[f64],
+        family: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Scratch { rest, scratch, .. } = scratch;
+        let left = |family: &[f64], rest: &mut Vec<f64>| {
+            rest.clear();
+            rest.extend_from_slice(own);
+            for child in family.chunks_exact(own.len()) {
+                rest.iter_mut().zip(child).for_each(|(rest, x)| *rest -= x);
+            }
+        };
+        let before = largest(family);
+        left(family, rest);
+        self.spread(v, rest, scratch);
+        let children = self.tree.children(v);
+        children
+            .zip(family.chunks_exact_mut(own.len()))
+            .for_each(|(child, own)| self.move_down(child, own, rest));
+        left(family, rest);
+        let residual = largest(rest);
+        match residual <= ROUNDING.0 * (largest(own) + largest(family) + before) + slack {
+            true => Ok(()),
+            false => Err(Error::violated(format!("the tables of the children of node {}", v + 1), residual)),
         }
     }
 
@@ -284,12 +319,7 @@ impl Answers {
     }
 }
 
-fn add(out: &mut [f64], of: &[f64]) {
-    out.iter_mut().zip(of).for_each(|(out, x)| *out += x);
-}
-
-/// The place of a subtree by its root.
-fn find(tops: &[(usize, Vec<f64>)], root: usize) -> usize {
-    tops.binary_search_by_key(&root, |(root, _)| *root)
-        .expect("a child is above the subtrees, or the root of one")
+/// The largest size of numbers.
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |most: f64, x| most.max(x.abs()))
 }

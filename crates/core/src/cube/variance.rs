@@ -2,6 +2,7 @@
 
 use super::gls::Gls;
 use super::query::Marginal;
+use super::small::{add, product, transposed};
 use std::collections::BTreeMap;
 
 /// What cancels to less than this part of its terms is 0.
@@ -67,19 +68,23 @@ impl Gls {
         self.with_kinds((0..kinds).map(of_kind).collect())
     }
 
-    /// The covariances of the estimates of all areas, one after the other, parents first: with `V` that of a child's estimate from its
-    /// subtree, `B` the sum of it over the children and `C` the parent's covariance, a child has `V - V B⁻ V + V B⁻ C B⁻ V`.
-    pub fn each_variances(&self, mut see: impl FnMut(usize, &Variances)) {
+    /// The covariances of the estimates of all areas, parents first; areas of one shape below areas that are alike have the same, and are
+    /// handed on together. With `V` the covariance of a child's estimate from its subtree, `B` the sum of it over the children and `C` the
+    /// parent's covariance, a child has `V - V B⁻ V + V B⁻ C B⁻ V`.
+    pub fn each_variances(&self, mut see: impl FnMut(&[usize], &Variances)) {
         let joint = self.measurements.domain.joint();
         let root = self.tables(0).iter().map(|own| own.covariance.clone()).collect();
-        let mut open = vec![(0, self.with_kinds(root))];
-        while let Some((v, variances)) = open.pop() {
-            see(v, &variances);
-            let spread: Vec<&[f64]> = self.tables(v).iter().map(|own| &*own.spread).collect();
-            for child in self.tree.children(v).rev() {
+        let mut open = vec![(vec![0], self.with_kinds(root))];
+        while let Some((areas, variances)) = open.pop() {
+            see(&areas, &variances);
+            let mut by_shape: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+            for child in areas.iter().flat_map(|&v| self.tree.children(v)) {
+                by_shape.entry(self.of_node[child]).or_default().push(child);
+            }
+            for (shape, children) in by_shape.into_iter().rev() {
                 let of_kind = |(kind, above): (usize, &Vec<f64>)| {
-                    let own = &self.tables(child)[kind].covariance;
-                    let share = product(own, spread[kind], joint);
+                    let own = &self.shapes[shape as usize][kind].covariance;
+                    let share = product(own, &self.tables(areas[0])[kind].spread, joint);
                     let back = transposed(&share, joint);
                     let mut all = product(&product(&share, above, joint), &back, joint);
                     add(&mut all, own);
@@ -87,10 +92,8 @@ impl Gls {
                     all.iter_mut().zip(&less).for_each(|(all, less)| *all -= less);
                     all
                 };
-                open.push((
-                    child,
-                    self.with_kinds(variances.kinds.iter().enumerate().map(of_kind).collect()),
-                ));
+                let kinds = variances.kinds.iter().enumerate().map(of_kind).collect();
+                open.push((children, self.with_kinds(kinds)));
             }
         }
     }
@@ -137,22 +140,4 @@ impl Given {
         add(&mut all, &self.rest);
         all
     }
-}
-
-fn add(out: &mut [f64], of: &[f64]) {
-    out.iter_mut().zip(of).for_each(|(out, x)| *out += x);
-}
-
-fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
-    let mut out = vec![0.0; n * n];
-    for (row, own) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
-        for (x, other) in own.iter().zip(b.chunks_exact(n)) {
-            row.iter_mut().zip(other).for_each(|(out, y)| *out += x * y);
-        }
-    }
-    out
-}
-
-fn transposed(a: &[f64], n: usize) -> Vec<f64> {
-    (0..n * n).map(|at| a[at % n * n + at / n]).collect()
 }

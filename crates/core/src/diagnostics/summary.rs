@@ -14,6 +14,14 @@ impl Estimate {
     pub fn new(mean: f64, standard_error: Option<f64>) -> Self {
         Self { mean, standard_error: standard_error.unwrap_or(f64::NAN) }
     }
+
+    /// The square root of a mean square, with its standard error to first order: `error / (2 root)`.
+    pub fn root(self) -> Self {
+        let root = libm::sqrt(self.mean);
+        let standard_error =
+            if root > 0.0 { self.standard_error / (2.0 * root) } else { self.standard_error };
+        Self { mean: root, standard_error }
+    }
 }
 
 /// Running mean and variance (Welford 1962).

@@ -11,7 +11,7 @@ use crate::law::IntegerLaw;
 /// The law of `(S, T) = (Σ a_i z_i, Σ b_i z_i)` over leaves i of a tree, all `a_i` and `b_i` -1, 0 or 1, where z is the noise of
 /// [`SumLaw`].
 ///
-/// Of a release `y = x + z` it says how far `cos θ Σ a_i y_i - sin θ Σ b_i y_i` may be from the same of x, for every angle θ. So it
+/// It says of a release `y = x + z` how far `cos θ Σ a_i y_i - sin θ Σ b_i y_i` may be from the same of x, for every angle θ. So it
 /// gives intervals of the ratio of both sums, which hold at every table of counts ([`JointLaw::ratios`]).
 ///
 /// The characteristic function at `(ω, η)` is that of one sum in which a leaf weighs `w(z) e^(i(ωa + ηb)z)`: one upward pass for each
@@ -372,7 +372,7 @@ mod tests {
         (tree, laws, [of([1, 0, -1, 1, 0], 24), of([1, 1, 0, 0, 0], 16)])
     }
 
-    /// Of a wider system: margins are the laws of one sum each, which other passes compute, and so are S + T and S - T where these have
+    /// Margins of a wider system are the laws of one sum each, which other passes compute, and so are S + T and S - T where these have
     /// weights -1, 0 and 1; draws of the sampler, which goes another way, have the law.
     #[test]
     fn margins_and_draws_have_the_law() {

@@ -19,7 +19,7 @@ mod posterior;
 mod prior;
 mod ratios;
 mod regression;
-mod shapes;
+pub(crate) mod shapes;
 mod splits;
 mod sum_law;
 

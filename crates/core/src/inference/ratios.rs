@@ -55,9 +55,9 @@ pub(super) fn of_outcomes(released: [f64; 2], noise: &[Weighed], enough: f64) ->
     })
 }
 
-/// The same by draws of the noise of both sums, side by side: a ratio is ruled out where v is farther from 0 than the k-th smallest of
-/// the n draws, k the least with `k/(n + 1)` at least the level. The true ratio is kept with at least that chance, as the rank of one more
-/// draw is as likely each.
+/// The ratios that draws of the noise of both sums, side by side, do not rule out: a ratio is ruled out where v is farther from 0 than
+/// the k-th smallest of the n draws, k the least with `k/(n + 1)` at least the level. The true ratio is kept with at least that chance, as
+/// the rank of one more draw is as likely each.
 pub fn drawn_ratios(released: [f64; 2], noise: [&[f64]; 2], level: f64) -> Ratios {
     let draws = noise[0].len();
     let rank = libm::ceil(level * (draws + 1) as f64 - 1e-9).clamp(1.0, draws as f64);
@@ -66,7 +66,7 @@ pub fn drawn_ratios(released: [f64; 2], noise: [&[f64]; 2], level: f64) -> Ratio
     of_outcomes(released, &all, rank)
 }
 
-/// The same of normal noise. `noise`: vectors, the products of which are its variances and covariance.
+/// The ratios that normal noise does not rule out. `noise`: vectors, the products of which are its variances and covariance.
 pub fn normal_ratios(released: [f64; 2], noise: [&[f64]; 2], level: f64) -> Ratios {
     let quantile = normal_quantile(0.5 * (1.0 + level));
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

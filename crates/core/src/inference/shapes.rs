@@ -5,15 +5,15 @@ use std::collections::HashMap;
 
 /// A subtree, up to the order of children.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Shape {
-    pub(super) level: usize,
-    pub(super) known: bool,
-    pub(super) under: Under,
+pub(crate) struct Shape {
+    pub(crate) level: usize,
+    pub(crate) known: bool,
+    pub(crate) under: Under,
 }
 
 /// What is below a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Under {
+pub(crate) enum Under {
     /// A leaf with its weights in two sums; of one sum the second is 0.
     Leaf([i8; 2]),
     /// Children by shape, with how many of it there are, in ascending order.
@@ -22,18 +22,18 @@ pub(super) enum Under {
 
 /// The shapes of a tree, children before parents; the last is that of the root.
 #[derive(Debug, Default)]
-pub(super) struct Shapes {
-    pub(super) all: Vec<Shape>,
+pub(crate) struct Shapes {
+    pub(crate) all: Vec<Shape>,
     /// By shape: whether a leaf below has a weight that is not 0, in each of the two sums.
-    pub(super) weighted: Vec<[bool; 2]>,
+    pub(crate) weighted: Vec<[bool; 2]>,
     /// By node: the place of its subtree's shape.
-    pub(super) of_node: Vec<u32>,
+    pub(crate) of_node: Vec<u32>,
     places: HashMap<Shape, u32>,
 }
 
 impl Shapes {
     /// The shapes of all subtrees. `weights`: by leaf, in the order of [`Hierarchy::leaves`].
-    pub(super) fn of(tree: &Hierarchy, weights: &[[i8; 2]]) -> Self {
+    pub(crate) fn of(tree: &Hierarchy, weights: &[[i8; 2]]) -> Self {
         let mut shapes = Self::default();
         let mut of_leaf = vec![[0, 0]; tree.nodes()];
         tree.leaves().iter().zip(weights).for_each(|(&leaf, &weight)| of_leaf[leaf as usize] = weight);

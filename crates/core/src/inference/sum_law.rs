@@ -11,7 +11,7 @@ use std::collections::hash_map::Entry;
 /// The law of `Σ c_i z_i` over leaves i of a tree, each `c_i` -1, 0 or 1, where z is integer noise given that every parent
 /// is the sum of its children and known nodes have none: `q(z) ∝ Π_v w_v(z_v)`.
 ///
-/// Of such noise a release `y = x + z` gives intervals that hold at every table of counts: `P(|Σ c_i y_i - Σ c_i x_i| <= t)`
+/// A release `y = x + z` with such noise gives intervals that hold at every table of counts: `P(|Σ c_i y_i - Σ c_i x_i| <= t)`
 /// does not depend on x.
 ///
 /// The characteristic function of the sum comes from one upward pass for each frequency ω, in which a leaf weighs
