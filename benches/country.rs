@@ -2,12 +2,13 @@
 //! xoshiro256++ words a node of the same process, and what two threads gain within one release beside what they gain on
 //! raw words. `LEAVES=10157420`: another size than a million. `--test`: tiny, without figures.
 
-use congenial::engine::Pool;
-use congenial::rng::{Rng, Role, TaskKey, stream};
-use congenial::{Crew, study};
+mod turns;
+
+use congenial::study;
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
+use turns::{Turns, pools, turns};
 
 /// Words a node at most, double geometric noise on one thread; the other laws have none.
 const LIMITS: [(&str, Option<f64>); 5] = [
@@ -20,19 +21,6 @@ const LIMITS: [(&str, Option<f64>); 5] = [
 const LAWS: [&str; 3] = ["double-geometric", "discrete-gaussian", "laplace"];
 /// Least gain of two threads, on a machine that gives them two whole cores.
 const GAIN: f64 = 1.8;
-const WORDS: u64 = 20_000_000;
-
-fn seconds(work: impl FnOnce()) -> f64 {
-    let clock = Instant::now();
-    work();
-    clock.elapsed().as_secs_f64()
-}
-
-fn words(replicate: u64) {
-    let mut words = stream(TaskKey { seed: 0, cell: 0, replicate, role: Role::Noise });
-    black_box((0..WORDS).fold(0u64, |sum, _| sum ^ words.next_u64()));
-}
-
 fn verdict(ratio: f64, limit: f64, most: bool) -> &'static str {
     if (ratio > limit) == most { ": TOO SLOW" } else { "" }
 }
@@ -50,8 +38,7 @@ fn main() {
         .output()
         .expect("the command");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let pools =
-        [1, 2].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"));
+    let pools = pools();
     for law in LAWS {
         let delta = if law == "discrete-gaussian" { "delta = 1e-6\n" } else { "" };
         for (method, limit) in LIMITS {
@@ -79,30 +66,16 @@ fn main() {
                 pools[1].install(draw);
                 continue;
             }
-            // They take turns: what slows the machine down for a while meets all of them.
-            let mut least = [f64::INFINITY; 4];
-            for _ in 0..7 {
-                let both =
-                    || drop((&Pool as &dyn Crew).each(vec![1, 2], |(): &mut (), replicate| words(replicate)));
-                let now = [
-                    seconds(|| words(0)),
-                    seconds(|| pools[1].install(both)),
-                    seconds(|| pools[0].install(draw)),
-                    seconds(|| pools[1].install(draw)),
-                ];
-                least.iter_mut().zip(now).for_each(|(least, now)| *least = least.min(now));
-            }
-            let [word, twice, one, two] = least;
-            let ratio = one / nodes / (word / WORDS as f64);
+            let Turns { one, gain, machine, word } = turns(7, &pools, draw);
+            let ratio = one / nodes / word;
             let limit = limit.filter(|_| law == LAWS[0]);
             let told = limit
                 .map_or(String::new(), |limit| format!(" (limit {limit}{})", verdict(ratio, limit, true)));
-            let (gain, machine) = (one / two, 2.0 * word / twice);
             println!(
                 "{law}, {method}: {ratio:.1} words a node{told}; two threads {gain:.2} times one (limit {GAIN}{}; raw words {machine:.2}); \
                  prepared in {prepare:.2} s; a word takes {:.3} ns",
                 verdict(gain, GAIN, false),
-                word / WORDS as f64 * 1e9
+                word * 1e9
             );
         }
     }

@@ -3,34 +3,24 @@
 //! every query. In raw xoshiro256++ words an area of the same process, with what two threads gain beside what they gain on raw words.
 //! `STATE=10`: another state by its code. `--test`: one county's worth, without figures.
 
-use congenial::Crew;
+mod turns;
+
 use congenial::cube::{Answers, Domain, Estimate, Gls, Marginal, Measurements, Query};
 use congenial::engine::Pool;
-use congenial::input::CsvTable;
+use congenial::input::{AreaKeys, CsvTable, Wanted};
 use congenial::invariant::Hierarchy;
 use congenial::law::{DoubleGeometric, Law, Sampler};
-use congenial::rng::{Rng, Role, TaskKey, piece_stream, stream};
+use congenial::rng::{Role, TaskKey, piece_stream};
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
+use turns::{Turns, pools, turns};
 
 /// Words an area at most, noise and errors included: 150 microseconds where a word takes 1.2 nanoseconds.
 const LIMIT: f64 = 125_000.0;
 /// Least gain of two threads, of what raw words gain.
 const GAIN: f64 = 0.9;
-const WORDS: u64 = 20_000_000;
 const KEY: TaskKey = TaskKey { seed: 1, cell: 2, replicate: 0, role: Role::Noise };
-
-fn seconds(work: impl FnOnce()) -> f64 {
-    let clock = Instant::now();
-    work();
-    clock.elapsed().as_secs_f64()
-}
-
-fn words(replicate: u64) {
-    let mut words = stream(TaskKey { replicate, ..KEY });
-    black_box((0..WORDS).fold(0u64, |sum, _| sum ^ words.next_u64()));
-}
 
 /// State, counties, tracts, block groups, blocks.
 fn tree(state: &str, most: usize) -> Hierarchy {
@@ -38,36 +28,17 @@ fn tree(state: &str, most: usize) -> Hierarchy {
     let table = CsvTable::read(path).expect("block groups");
     let (code, blocks) =
         (table.column("block_group").expect("codes"), table.column("blocks").expect("numbers"));
-    let own = (0..table.len()).filter(|&row| table.text(row, code).starts_with(state)).take(most);
-    let rows: Vec<usize> = own.collect();
-    let (mut parents, mut above) = (vec![0], 0..1);
-    for digits in [5, 11, 12] {
-        let (mut last, mut at) = (String::new(), 0);
-        let from = parents.len();
-        for &row in &rows {
-            let own = &table.text(row, code)[..digits];
-            if own != last {
-                let parent = &own[..if digits == 5 {
-                    2
-                } else if digits == 11 {
-                    5
-                } else {
-                    11
-                }];
-                if !last.starts_with(parent) && !last.is_empty() {
-                    at += 1;
-                }
-                parents.push(above.start + at);
-                last = own.to_owned();
-            }
+    let mut columns = ["county", "tract", "block_group", "block"].map(|name| (name.to_owned(), Vec::new()));
+    for row in (0..table.len()).filter(|&row| table.text(row, code).starts_with(state)).take(most) {
+        let (code, blocks) = (table.text(row, code), table.text(row, blocks).parse().expect("a number"));
+        for block in 0..blocks {
+            let block: u32 = block;
+            let names = [&code[..5], &code[..11], &code[..12], &block.to_string()].map(str::to_owned);
+            columns.iter_mut().zip(names).for_each(|((_, column), name)| column.push(Some(name)));
         }
-        above = from..parents.len();
     }
-    for (row, group) in rows.iter().zip(above) {
-        let number: usize = table.text(*row, blocks).parse().expect("a number");
-        parents.extend(std::iter::repeat_n(group, number));
-    }
-    Hierarchy::from_parents(&parents).expect("a tree")
+    let blocks = CsvTable::from_columns(Path::new("blocks"), &columns, &Wanted::default()).expect("a table");
+    AreaKeys::read(&blocks, &[0, 1, 2, 3]).expect("a tree").tree
 }
 
 fn main() {
@@ -99,39 +70,26 @@ fn main() {
             sums[tree.level(v) * queries.len() + query] +=
                 answers.iter().map(|error| error.abs()).sum::<f64>();
         }
+        Ok(())
     };
-    let pools =
-        [1, 2].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"));
-    let draw = |threads: usize| {
-        pools[threads - 1].install(|| drop(black_box(gls.estimate(&Pool, 1 << 26, measure, see))));
+    let pools = pools();
+    let draw = || {
+        black_box(gls.estimate(&Pool, 1 << 26, measure, see).expect("it adds up"));
     };
     if test {
-        return draw(2);
+        return pools[1].install(draw);
     }
-    let mut least = [f64::INFINITY; 4];
-    for _ in 0..3 {
-        let both = || drop((&Pool as &dyn Crew).each(vec![1, 2], |(): &mut (), replicate| words(replicate)));
-        let now = [
-            seconds(|| words(0)),
-            seconds(|| pools[1].install(both)),
-            seconds(|| draw(1)),
-            seconds(|| draw(2)),
-        ];
-        least.iter_mut().zip(now).for_each(|(least, now)| *least = least.min(now));
-    }
-    let [word, twice, one, two] = least;
-    let ratio = one / tree.nodes() as f64 / (word / WORDS as f64);
-    let (gain, machine) = (one / two, 2.0 * word / twice);
+    let Turns { one, gain, machine, word } = turns(3, &pools, draw);
+    let ratio = one / tree.nodes() as f64 / word;
     let verdict = |slow: bool| if slow { ": TOO SLOW" } else { "" };
     println!(
-        "{} areas, {} leaves: {ratio:.0} words an area (limit {LIMIT}{}), {one:.1} s; two threads {gain:.2} times one, {:.2} of \
-         what raw words \
-         gain ({machine:.2}; limit {GAIN}{}); prepared in {prepare:.2} s; a word takes {:.3} ns",
+        "{} areas, {} leaves: {ratio:.0} words an area (limit {LIMIT}{}), {one:.1} s; two threads {gain:.2} times one, {:.2} of what raw \
+         words gain ({machine:.2}; limit {GAIN}{}); prepared in {prepare:.2} s; a word takes {:.3} ns",
         tree.nodes(),
         tree.leaves().len(),
         verdict(ratio > LIMIT),
         gain / machine,
         verdict(gain / machine < GAIN),
-        word / WORDS as f64 * 1e9
+        word * 1e9
     );
 }

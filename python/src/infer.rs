@@ -6,7 +6,7 @@ use crate::failure::exception;
 use crate::table::Table;
 use crate::waiting::wait;
 use congenial::failure::{Failure, Result as Done};
-use congenial::infer::{self, Model, Wish};
+use congenial::infer::{self, AreaInferred, Inferred, Model, Told, Wish};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -23,6 +23,12 @@ type Found<'py> = (Table, bool, String, Option<Table>, Option<Table>, Option<Dra
 /// Draws by nodes, and for every node the column of its level with its keys.
 type Draws<'py> = (Bound<'py, PyArray2<i64>>, Vec<(String, String)>);
 
+/// What a file says of single counts, or of tables of attributes in areas.
+enum Either {
+    Counts(Box<Inferred>),
+    Tables(Box<AreaInferred>),
+}
+
 /// What a noisy file says.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
@@ -31,6 +37,7 @@ pub fn inferred(
     file: PathBuf,
     levels: Vec<String>,
     invariants: Option<PathBuf>,
+    tables: Option<PathBuf>,
     queries: Option<PathBuf>,
     ratios: Vec<String>,
     level: f64,
@@ -50,10 +57,11 @@ pub fn inferred(
             let counts = infer::counts(&counts).map_err(|why| refused("model", &counts, why))?;
             Ok::<_, Failure>(Model { counts, covariates, offset })
         });
-        infer::infer(&Wish {
+        let wish = Wish {
             file,
             levels,
             invariants,
+            tables,
             queries,
             ratios,
             level,
@@ -64,14 +72,25 @@ pub fn inferred(
             draws,
             bands,
             seed,
+        };
+        Ok(match infer::of_tables(&wish)? {
+            Some(tables) => Either::Tables(Box::new(tables)),
+            None => Either::Counts(Box::new(infer::infer(&wish)?)),
         })
     })?)?;
-    let (fields, columns) = infer::columns(&inferred);
+    let told: &dyn Told = match &inferred {
+        Either::Counts(inferred) => &**inferred,
+        Either::Tables(tables) => &**tables,
+    };
+    let (fields, columns) = infer::columns(told);
     let table = Table::held("intervals", fields, columns);
+    let (page, is_guaranteed) = (told.page().to_text(WIDTH), told.is_guaranteed());
+    let Either::Counts(inferred) = inferred else {
+        return Ok((table, is_guaranteed, page, None, None, None));
+    };
     let model = inferred.modelled.as_ref().map(|modelled| Table::records("model", &modelled.rows(level)));
     let ratios = inferred.ratio_rows();
     let ratios = (!ratios.is_empty()).then(|| Table::records("ratios", &ratios));
-    let page = inferred.page().to_text(WIDTH);
     let noisy = &inferred.noisy;
     let kept = (draws > 0).then(|| {
         let name = |v: usize| {
@@ -82,7 +101,7 @@ pub fn inferred(
         let kept = inferred.kept.clone().into_pyarray(py).reshape([draws, noisy.counts()])?;
         Ok::<_, PyErr>((kept, names))
     });
-    Ok((table, inferred.is_guaranteed, page, model, ratios, kept.transpose()?))
+    Ok((table, is_guaranteed, page, model, ratios, kept.transpose()?))
 }
 
 /// The likelihood of a noisy file at means of the leaves' counts.

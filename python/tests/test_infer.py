@@ -150,3 +150,23 @@ def test_draws_for_arviz(areas):
     posterior = inferred.to_arviz().posterior
     assert posterior["zone"].shape == (1, 50, 6) and posterior["total"].shape == (1, 50)
     assert (posterior["zone"].sel(zone_keys="a, a2").values[0] == inferred.draws[:, 4]).all()
+
+
+def test_tables_of_attributes_in_areas(tmp_path):
+    """Answers of every query in every area; under normal noise they hold whatever the counts are."""
+    tables, noisy = tmp_path / "tables.toml", tmp_path / "noisy.csv"
+    queries = '[[query]]\nof = ["sex"]\n[[query]]\nof = []\n'
+    tables.write_text('[data]\nlevels = ["street"]\nattributes = { sex = ["f", "m"] }\n' + queries)
+    lines = [",total,,9,gaussian,1,true"]
+    lines += [f"{street},sex,{sex},{value},gaussian,2,false" for street, sex, value in ("Af4", "Am1", "Bf4", "Bm0")]
+    noisy.write_text("street,query,sex,value,law,scale,known\n" + "\n".join(lines) + "\n")
+    inferred = congenial.infer(noisy, tables=tables)
+    assert inferred.guaranteed and "whatever the counts are" in " ".join(inferred.page.split())
+    rows = list(inferred.intervals)
+    # Three areas with two answers and a total each.
+    assert [row["of"] for row in rows] == ["total"] * 3 + ["street"] * 6
+    for women, men, total in (rows[at : at + 3] for at in (0, 3, 6)):
+        assert abs(women["estimate"] + men["estimate"] - total["estimate"]) < 1e-9
+        assert (women["query"], women["sex"], total["sex"]) == ("sex", "f", "")
+    with pytest.raises(congenial.ConfigError, match="a prior: want none"):
+        congenial.infer(noisy, tables=tables, prior="flat")

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A noisy file, parquet or CSV: a row for each node of a tree, or for each entry of a table (see FORMAT.md)
+    /// A noisy file, parquet or CSV: a row for each node of a tree, for each entry of a table, or for each answer of queries of tables of
+    /// attributes in areas (see FORMAT.md)
     file: PathBuf,
     /// Columns of its keys, of a tree those of the levels below the total, the highest first [default: all columns without
     /// a meaning of their own]
@@ -19,8 +20,12 @@ pub(super) struct Arguments {
     /// parquet file; a file without any is that of a tree]
     #[arg(long, value_name = "FILE")]
     invariants: Option<PathBuf>,
+    /// TOML file that says what the tables of attributes of areas are: a config of the study `cube`, or its levels, attributes, zeros and
+    /// queries [default: the footer of a parquet file]
+    #[arg(long, value_name = "FILE", conflicts_with = "invariants")]
+    tables: Option<PathBuf>,
     /// Table of districts or queries: the keys of a leaf or an entry, `name`, and perhaps `weight` (1, 0 or -1), a row for
-    /// each of each
+    /// each of each; of tables of attributes the keys of an area of any level
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Ratio of two districts or queries, by their names: an interval with all ratios that the noise does not rule out; can be given
@@ -78,10 +83,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             "--format: want text, markdown, html or latex; --out has the figures and the files of values";
         return Err(Failure::Usage(message.into()));
     }
-    let inferred = infer::infer(&Wish {
+    let told = infer::told(&Wish {
         file: arguments.file.clone(),
         levels: arguments.levels.iter().map(|level| level.trim().to_owned()).collect(),
         invariants: arguments.invariants.clone(),
+        tables: arguments.tables.clone(),
         queries: arguments.queries.clone(),
         ratios: arguments.ratio.clone(),
         level: arguments.level,
@@ -97,14 +103,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         bands: arguments.bands,
         seed: arguments.seed,
     })?;
-    let page = inferred.page();
+    let page = told.page();
     if let Some(folder) = &arguments.out {
-        infer::write(&inferred, &page, folder, |path| say!("{}", path.display()))?;
+        infer::write(&*told, &page, folder, |path| say!("{}", path.display()))?;
     }
     let text = |width: usize| match arguments.format {
         Format::Markdown => Ok(page.to_markdown()),
         Format::Latex => Ok(page.to_latex()),
-        Format::Html => page.to_html(&inferred.title()),
+        Format::Html => page.to_html(&told.title()),
         _ => Ok(page.to_text(width)),
     };
     match &arguments.output {

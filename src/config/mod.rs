@@ -19,6 +19,7 @@ mod preface;
 mod queries;
 mod schema;
 mod split;
+pub(crate) mod tables;
 pub mod values;
 pub mod wire;
 

@@ -128,7 +128,7 @@ impl Entries {
         let method = file.method(&rows, place)?;
         let measured: Vec<(usize, usize)> =
             rows.iter().zip(&is_known).filter(|(_, known)| !**known).map(|(&row, _)| (row, 0)).collect();
-        let (law, assumed, scales) = file.noise(&measured, place)?;
+        let (law, assumed, scales) = file.noise(&measured, (1, "all entries"), place)?;
         if method.nonnegative() {
             let message =
                 "option nonnegative = `true`: on a table it is an [[invariant]] of kind \"nonnegative\"";

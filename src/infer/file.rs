@@ -7,51 +7,51 @@ use std::collections::HashMap;
 
 /// What a file tells of its values.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(in crate::infer) struct Told {
     /// By node or entry, what was released.
-    pub(super) values: Vec<f64>,
+    pub(in crate::infer) values: Vec<f64>,
     /// Whether all of that are integers.
-    pub(super) integers: bool,
-    pub(super) law: LawKind,
+    pub(in crate::infer) integers: bool,
+    pub(in crate::infer) law: LawKind,
     /// Whether the law is no more than what a variance suggests.
-    pub(super) assumed: bool,
+    pub(in crate::infer) assumed: bool,
     /// By level.
-    pub(super) scales: Vec<f64>,
-    pub(super) method: Method,
+    pub(in crate::infer) scales: Vec<f64>,
+    pub(in crate::infer) method: Method,
 }
 
 /// The file while it is read.
-pub(super) struct File<'a> {
-    pub(super) table: &'a CsvTable,
-    pub(super) keys: Vec<usize>,
-    pub(super) value: usize,
-    pub(super) law: Option<usize>,
-    pub(super) scale: Option<usize>,
-    pub(super) variance: Option<usize>,
-    pub(super) known: Option<usize>,
-    pub(super) method: usize,
-    pub(super) options: Option<usize>,
+pub(in crate::infer) struct File<'a> {
+    pub(in crate::infer) table: &'a CsvTable,
+    pub(in crate::infer) keys: Vec<usize>,
+    pub(in crate::infer) value: usize,
+    pub(in crate::infer) law: Option<usize>,
+    pub(in crate::infer) scale: Option<usize>,
+    pub(in crate::infer) variance: Option<usize>,
+    pub(in crate::infer) known: Option<usize>,
+    pub(in crate::infer) method: Option<usize>,
+    pub(in crate::infer) options: Option<usize>,
 }
 
 impl File<'_> {
     /// An error at the value of a row; `what`: the rest of the message.
-    pub(super) fn bad_value(&self, row: usize, what: impl std::fmt::Display) -> Failure {
+    pub(in crate::infer) fn bad_value(&self, row: usize, what: impl std::fmt::Display) -> Failure {
         self.table.bad_row(row, format!("`value` = `{}`{what}", self.table.text(row, self.value)))
     }
 
     /// The keys of a row that are not blank.
-    pub(super) fn words(&self, row: usize) -> String {
+    pub(in crate::infer) fn words(&self, row: usize) -> String {
         let keys = self.keys.iter().map(|&place| self.table.text(row, place));
         keys.filter(|key| !key.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// The columns of keys.
-    pub(super) fn columns(&self) -> Vec<String> {
+    pub(in crate::infer) fn columns(&self) -> Vec<String> {
         self.keys.iter().map(|&place| self.table.columns[place].clone()).collect()
     }
 
     /// By row, what was released; and whether all are integers.
-    pub(super) fn values(&self, rows: &[usize]) -> Result<(Vec<f64>, bool)> {
+    pub(in crate::infer) fn values(&self, rows: &[usize]) -> Result<(Vec<f64>, bool)> {
         let value = |&row: &usize| {
             let value = self.table.text(row, self.value).parse::<f64>().ok();
             let value = value.filter(|value| value.abs() <= (1u64 << 53) as f64);
@@ -63,7 +63,7 @@ impl File<'_> {
     }
 
     /// By row, whether its value is the confidential count. Refused: a value that is none.
-    pub(super) fn known(&self, rows: &[usize], values: &[f64]) -> Result<Vec<bool>> {
+    pub(in crate::infer) fn known(&self, rows: &[usize], values: &[f64]) -> Result<Vec<bool>> {
         let Some(place) = self.known else { return Ok(vec![false; rows.len()]) };
         let flag = |&row: &usize| match self.table.text(row, place) {
             "true" | "TRUE" | "True" | "1" => Ok(true),
@@ -104,8 +104,9 @@ impl File<'_> {
     }
 
     /// What was done with the noise, which must be known at a place.
-    pub(super) fn method(&self, rows: &[usize], place: Place) -> Result<Method> {
-        let (table, name) = (self.table, self.one(self.method, rows)?);
+    pub(in crate::infer) fn method(&self, rows: &[usize], place: Place) -> Result<Method> {
+        let table = self.table;
+        let name = self.one(self.method.map_or_else(|| table.column("method"), Ok)?, rows)?;
         let kind = MethodKind::named(name).filter(|kind| !kind.is_own() && kind.somewhere(place).is_ok());
         let kind = kind.ok_or_else(|| {
             let known = MethodKind::ALL.iter().filter(|kind| kind.somewhere(place).is_ok());
@@ -145,10 +146,16 @@ impl File<'_> {
         Ok(kind.with(|option| values.get(option.key).copied().or_else(|| option.default())))
     }
 
-    /// The law, whether it is assumed, and the scale of each level. `levels`: by row whose count is not known its level.
-    pub(super) fn noise(&self, levels: &[(usize, usize)], place: Place) -> Result<(LawKind, bool, Vec<f64>)> {
+    /// The law, whether it is assumed, and the scale of each group. `groups`: by row whose count is not known its group, of so many,
+    /// and what a group is in words.
+    pub(in crate::infer) fn noise(
+        &self,
+        groups: &[(usize, usize)],
+        (number, each): (usize, &str),
+        place: Place,
+    ) -> Result<(LawKind, bool, Vec<f64>)> {
         let table = self.table;
-        let measured: Vec<usize> = levels.iter().map(|(row, _)| *row).collect();
+        let measured: Vec<usize> = groups.iter().map(|(row, _)| *row).collect();
         let Some(&first) = measured.first() else {
             return Err(Failure::data(&table.path, "every count is known: there is nothing to infer"));
         };
@@ -169,9 +176,8 @@ impl File<'_> {
                 return Err(Failure::data(&table.path, message));
             }
         };
-        let all = if matches!(place, Place::Tree { .. }) { self.keys.len() + 1 } else { 1 };
-        let (mut scales, mut said) = (vec![0.0; all], vec![0; all]);
-        for &(row, level) in levels {
+        let (mut scales, mut said) = (vec![0.0; number], vec![0; number]);
+        for &(row, group) in groups {
             let text = table.text(row, column);
             let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0);
             let number = number.ok_or_else(|| {
@@ -182,12 +188,11 @@ impl File<'_> {
                 )
             })?;
             let scale = if squared { libm::sqrt(number) } else { number };
-            if scales[level] == 0.0 {
-                (scales[level], said[level]) = (scale, row);
-            } else if scales[level] != scale {
+            if scales[group] == 0.0 {
+                (scales[group], said[group]) = (scale, row);
+            } else if scales[group] != scale {
                 let name = &table.columns[column];
-                let (first, other) = (table.place(said[level]), table.text(said[level], column));
-                let each = if matches!(place, Place::Tree { .. }) { "each level" } else { "all entries" };
+                let (first, other) = (table.place(said[group]), table.text(said[group], column));
                 let message = format!("`{name}` = `{text}`, and `{other}` on {first}: want one for {each}");
                 return Err(table.bad_row(row, message));
             }
@@ -196,7 +201,7 @@ impl File<'_> {
     }
 
     /// Refuses a release of integers in which a value is none. `rows`: by value, its row.
-    pub(super) fn check_integers(
+    pub(in crate::infer) fn check_integers(
         &self,
         method: Method,
         law: LawKind,

@@ -90,11 +90,7 @@ pub(super) fn of(
     let names: Vec<&str> = districts.iter().map(|district| &*district.name).collect();
     let ratios::Told { ratios, draws: ratio_draws } = ratios::of(wish, &noisy, &names, &targets[counts..])?;
     let is_normal = intervals.iter().any(|interval| interval.by == By::Normal);
-    let is_guaranteed = prior.is_none()
-        && noisy.is_pivot()
-        && !noisy.assumed
-        && !noisy.method.kind().is_chain()
-        && !is_normal;
+    let is_guaranteed = prior.is_none() && noisy.has_law() && !is_normal;
     let (queries, level) = (wish.queries.clone(), wish.level);
     Ok(Inferred {
         noisy,
@@ -124,7 +120,7 @@ impl Inferred {
             high: ratio.high,
             level: self.level,
             found_by: ratio.by.word().to_owned(),
-            guaranteed: self.is_guaranteed,
+            guaranteed: self.noisy.has_law(),
             met: met(ratio).word().to_owned(),
         };
         self.ratios.iter().map(row).collect()

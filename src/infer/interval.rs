@@ -172,15 +172,19 @@ impl<'a> Bounds<'a> {
     }
 
     pub(super) fn meet(&self, target: &Target, low: f64, high: f64) -> (f64, f64, Met) {
-        let (least, most) = self.of(target);
-        if high < least {
-            (least, least, Met::Empty)
-        } else if low > most {
-            (most, most, Met::Empty)
-        } else if low < least || high > most {
-            (low.max(least), high.min(most), Met::Cut)
-        } else {
-            (low, high, Met::Whole)
-        }
+        meet(self.of(target), low, high)
+    }
+}
+
+/// What is left of an interval between the least and the largest value that can be.
+pub(super) fn meet((least, most): (f64, f64), low: f64, high: f64) -> (f64, f64, Met) {
+    if high < least {
+        (least, least, Met::Empty)
+    } else if low > most {
+        (most, most, Met::Empty)
+    } else if low < least || high > most {
+        (low.max(least), high.min(most), Met::Cut)
+    } else {
+        (low, high, Met::Whole)
     }
 }

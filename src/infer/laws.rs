@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 /// Products that the law of one sum may take: a minute; that of two together: some ten seconds.
 pub(super) const PRODUCTS: f64 = 1e10;
-/// The same where it only stands beside a bootstrap: some milliseconds.
+/// Products where the law only stands beside a bootstrap: some milliseconds.
 pub(super) const BESIDE: f64 = 1e7;
 /// Products of the normal laws of all targets together.
 const NORMAL: usize = 1 << 32;
@@ -32,16 +32,24 @@ pub(super) struct Width {
     pub(super) holds: Option<f64>,
 }
 
+impl Width {
+    /// Of a normal law with this standard deviation; of 0 what is fixed.
+    fn normal(deviation: f64, level: f64) -> Self {
+        let holds = Some(if deviation > 0.0 { level } else { 1.0 });
+        Self { half: normal_quantile(0.5 * (1.0 + level)) * deviation, deviation, holds }
+    }
+}
+
 /// What the law of an error says, as far as it is computed.
 pub(super) type Law = Option<Width>;
 
 /// How laws are computed.
 enum How<'a> {
-    /// Of normal noise, by projection.
+    /// Normal noise on a table, by projection.
     Normal(&'a Entries),
-    /// Of normal noise on a tree, by projection.
+    /// Normal noise on a tree, by projection.
     NormalTree(&'a Hierarchy),
-    /// Of integer noise on a tree, of which a count is a node; of a partition by entry its leaf.
+    /// Integer noise on a tree. A count is a node; of a partition each entry has its leaf.
     Tree(Cow<'a, Hierarchy>, Option<Vec<usize>>),
     /// They are not.
     Not,
@@ -143,7 +151,7 @@ pub(super) fn laws(noisy: &Noisy, targets: &[Target], level: f64, most: f64) -> 
 pub(super) enum Joint {
     /// Their joint law.
     Law(JointLaw),
-    /// Of normal noise, vectors whose products are its variances and covariance.
+    /// Vectors whose products are the variances and the covariance of normal noise.
     Normal([Vec<f64>; 2]),
 }
 
@@ -157,7 +165,7 @@ impl Joint {
     }
 }
 
-/// The same of two sums at once, for every pair of them, as far as that is computed. Errors: scales out of range.
+/// What is known of the errors of both sums of each pair, as far as it is computed. Errors: scales out of range.
 pub(super) fn joints(noisy: &Noisy, pairs: &[[Target; 2]], most: f64) -> crate::Result<Vec<Option<Joint>>> {
     let none = || Ok(pairs.iter().map(|_| None).collect());
     match How::of(noisy) {
@@ -277,12 +285,8 @@ impl<'a> ProjectedTree<'a> {
 
     /// By target the law of normal noise.
     fn laws(&self, targets: &[Target], level: f64) -> Vec<Law> {
-        let (of_nodes, quantile) = (self.l2.variances(), normal_quantile(0.5 * (1.0 + level)));
-        let of = |target: &Target| {
-            let deviation = self.deviation(&of_nodes, target);
-            let holds = Some(if deviation > 0.0 { level } else { 1.0 });
-            Some(Width { half: quantile * deviation, deviation, holds })
-        };
+        let of_nodes = self.l2.variances();
+        let of = |target: &Target| Some(Width::normal(self.deviation(&of_nodes, target), level));
         targets.par_iter().map(of).collect()
     }
 
@@ -318,11 +322,9 @@ fn normal(entries: &Entries, sigma: f64, targets: &[Target], level: f64) -> Vec<
     let Some(projected) = Projected::new(entries, targets.len()) else {
         return vec![None; targets.len()];
     };
-    let quantile = normal_quantile(0.5 * (1.0 + level));
     let of = |target: &Target| {
         let deviation = sigma * libm::sqrt(projected.of(target).iter().map(|c| c * c).sum());
-        let holds = Some(if deviation > 0.0 { level } else { 1.0 });
-        Some(Width { half: quantile * deviation, deviation, holds })
+        Some(Width::normal(deviation, level))
     };
     targets.par_iter().map(of).collect()
 }

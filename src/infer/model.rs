@@ -2,33 +2,13 @@
 
 use super::leaves::Leaves;
 use super::noisy::Structure;
-use super::{Noisy, Wish, posterior};
+use super::{Model, Noisy, Wish, posterior};
 use crate::failure::{Failure, Result};
 use crate::inference::{Coefficient, Counts, Fit, Regression, Release};
 use crate::page::{Page, Table, line};
 use crate::table;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
-
-/// A model of the counts of leaves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Model {
-    /// Their law given the mean.
-    pub counts: Counts,
-    /// Columns of the table of leaves of which the logarithm of the mean is a linear function.
-    pub covariates: Vec<String>,
-    /// A column of numbers > 0 by which means are multiplied.
-    pub offset: Option<String>,
-}
-
-/// The law of a model's counts from its words: `poisson`, `negative-binomial`. Errors: others.
-pub fn counts(text: &str) -> std::result::Result<Counts, String> {
-    match text {
-        "poisson" => Ok(Counts::Poisson),
-        "negative-binomial" => Ok(Counts::NegativeBinomial),
-        _ => Err("want poisson or negative-binomial".to_owned()),
-    }
-}
 
 /// What a release says of a model.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use super::file::{File, Told};
 use crate::catalogue::Place;
 use crate::failure::{Failure, Result};
+use crate::input::depth;
 use crate::invariant::Hierarchy;
 use std::collections::HashMap;
 
@@ -40,8 +41,9 @@ impl Nodes {
         let known = file.known(&row_of_node, &values)?;
         let method = file.method(&row_of_node, Place::Tree { inequalities: false })?;
         let measured = (0..nodes).filter(|&v| !known[v]).map(|v| (row_of_node[v], tree.level(v)));
+        let (levels, place) = (file.keys.len() + 1, Place::Tree { inequalities: false });
         let (law, assumed, scales) =
-            file.noise(&measured.collect::<Vec<_>>(), Place::Tree { inequalities: false })?;
+            file.noise(&measured.collect::<Vec<_>>(), (levels, "each level"), place)?;
         file.check_integers(method, law, &values, &row_of_node)?;
         if let Some(v) = values.iter().position(|value| *value < 0.0).filter(|_| method.nonnegative()) {
             let want = format!(", want none below 0: {} releases none", method.name());
@@ -67,18 +69,7 @@ impl Nodes {
 impl File<'_> {
     /// The level of a row: how many of its keys, from the first, are not blank.
     fn level(&self, row: usize) -> Result<usize> {
-        let table = self.table;
-        let is_blank = |&&place: &&usize| table.text(row, place).is_empty();
-        let level = self.keys.iter().take_while(|place| !is_blank(place)).count();
-        match self.keys[level..].iter().find(|place| !is_blank(place)) {
-            None => Ok(level),
-            Some(&below) => {
-                let (above, below) = (&table.columns[self.keys[level]], &table.columns[below]);
-                let message =
-                    format!("`{above}` is blank and `{below}` below it is not, want the name of a node");
-                Err(table.bad_row(row, message))
-            }
-        }
+        depth(self.table, &self.keys, row)
     }
 
     /// The parents of the nodes, breadth first, and by row its node.

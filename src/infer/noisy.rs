@@ -86,7 +86,7 @@ impl Noisy {
             scale: named("scale"),
             variance: named("variance"),
             known: named("known"),
-            method: table.column("method")?,
+            method: Some(table.column("method")?),
             options: named("options"),
         };
         if table.is_empty() {
@@ -261,6 +261,11 @@ impl Noisy {
             }
             Structure::Table(entries) => entries.inequalities.is_empty(),
         }
+    }
+
+    /// Whether the law of its errors is computed, or drawn as it is, whatever the counts are.
+    pub(super) fn has_law(&self) -> bool {
+        self.is_pivot() && !self.assumed && !self.method.kind().is_chain()
     }
 
     /// Whether the release is a linear function of free noise.

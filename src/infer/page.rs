@@ -11,7 +11,7 @@ const SHOWN: usize = 20;
 const PLACES: [f64; 2] = [90.0, 45.0];
 
 impl Inferred {
-    /// The page: what the file is, each level in one row, the counts of short levels, districts or queries, and a figure.
+    /// What is told: what the file is, each level in one row, the counts of short levels, districts or queries, and a figure.
     pub fn page(&self) -> Page {
         let levels = self.noisy.levels();
         let page = self.levels();
@@ -54,18 +54,11 @@ impl Inferred {
             );
         }
         let kind = match (self.is_guaranteed, self.noisy.is_pivot()) {
-            (true, _) => format!(
-                "Each interval holds the confidential count with a chance of at least {percent} %, whatever the counts are: the \
-                 law of the error does not depend on them."
-            ),
-            (false, true) if self.intervals.iter().any(|interval| interval.by == By::Normal) => format!(
-                "Each interval would hold the confidential count with a chance of {percent} %, if the error were normal. Its standard \
-                 deviation is that of the noise; its law is not computed, and there are too many counts to draw it."
-            ),
-            (false, true) if self.noisy.assumed => format!(
-                "Each interval would hold the confidential count with a chance of {percent} %, if the noise were normal; the file \
-                 tells its variance alone."
-            ),
+            (true, _) => holds(&percent),
+            (false, true) if self.intervals.iter().any(|interval| interval.by == By::Normal) => {
+                if_normal(&percent, "its law is not computed, and there are too many counts to draw it")
+            }
+            (false, true) if self.noisy.assumed => if_noise_normal(&percent),
             (false, true) => format!(
                 "Each interval holds the confidential count with a chance of {percent} % as far as the chain has reached its law."
             ),
@@ -163,7 +156,7 @@ impl Inferred {
                      are cut there, and where nothing is left stands the nearest value that can be."
                 }
             })
-            .figure(self.by_size())
+            .figure(by_size(self.marks(), self.level))
     }
 
     fn nodes(&self, level: usize) -> Page {
@@ -239,7 +232,7 @@ impl Inferred {
     /// What the intervals of ratios promise, in words.
     fn ratio_promise(&self) -> String {
         let percent = percent(self.level);
-        let holds = match (self.is_guaranteed, self.noisy.assumed) {
+        let holds = match (self.noisy.has_law(), self.noisy.assumed) {
             (true, _) => format!(
                 "Each interval holds the true ratio with a chance of at least {percent} %, whatever the counts are: all ratios \
                  that the noise does not rule out are in it."
@@ -270,38 +263,68 @@ impl Inferred {
         Table::new(1, header, intervals.map(row).collect())
     }
 
-    /// How sure counts are by their size: half the interval over the estimate.
-    fn by_size(&self) -> Figure {
+    /// By level, and for districts or queries, the estimates with the ends of their intervals.
+    fn marks(&self) -> Vec<(String, Vec<[f64; 3]>)> {
         let noisy = &self.noisy;
         let levels = (0..noisy.levels()).filter(|&level| noisy.is_table() || noisy.scale(level).is_some());
         let level = |level: usize| (noisy.level_name(level).to_owned(), self.of_level(level).collect());
         let queries: Vec<&Interval> = self.of_queries().collect();
         let queries = (!queries.is_empty()).then(|| (self.queries_word().to_owned(), queries));
-        let all: Vec<(String, Vec<&Interval>)> = levels.map(level).chain(queries).collect();
-        let mark = |i: &&Interval| {
-            (i.estimate > 0.0).then(|| Mark::new(i.estimate, 50.0 * (i.high - i.low) / i.estimate))
-        };
-        let marks: Vec<(String, Vec<Mark>)> =
-            all.iter().map(|(name, own)| (name.clone(), own.iter().filter_map(mark).collect())).collect();
-        let (drawn, thinned) = thin(marks);
-        let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log, ends: (None, None) };
-        let mut notes = Vec::new();
-        if thinned {
-            notes.push("Of counts that would lie on each other one is drawn.".to_owned());
-        }
-        if all.iter().any(|(_, own)| own.iter().any(|i| i.estimate <= 0.0)) {
-            notes.push("Estimates of 0 and below are left out.".to_owned());
-        }
-        Figure {
-            name: "intervals".into(),
-            title: format!("{} % intervals by size of the count", percent(self.level)),
-            about: "Half the width of every interval, in percent of the estimate, against the estimate: a series for each level."
-                .into(),
-            x: axis("estimate, counts"),
-            y: axis("half the interval, % of the estimate"),
-            panels: Panel::only(drawn),
-            note: notes.join(" "),
-        }
+        let all = levels.map(level).chain(queries);
+        let ends = |i: &Interval| [i.estimate, i.low, i.high];
+        all.map(|(name, own): (String, Vec<&Interval>)| (name, own.into_iter().map(ends).collect())).collect()
+    }
+}
+
+/// What intervals by the law of the error promise, in words.
+pub(super) fn holds(percent: &str) -> String {
+    format!(
+        "Each interval holds the confidential count with a chance of at least {percent} %, whatever the counts are: the law of the error \
+         does not depend on them."
+    )
+}
+
+/// What intervals promise that take an error as normal, and why they do.
+pub(super) fn if_normal(percent: &str, why: &str) -> String {
+    format!(
+        "Each interval would hold the confidential count with a chance of {percent} %, if the error were normal. Its standard deviation \
+         is that of the noise; {why}."
+    )
+}
+
+/// What intervals promise of noise of which the variance alone is told.
+pub(super) fn if_noise_normal(percent: &str) -> String {
+    format!(
+        "Each interval would hold the confidential count with a chance of {percent} %, if the noise were normal; the file tells its \
+         variance alone."
+    )
+}
+
+/// How sure counts are by their size: half the interval over the estimate. `all`: by series the estimates with the ends of their intervals.
+pub(super) fn by_size(all: Vec<(String, Vec<[f64; 3]>)>, level: f64) -> Figure {
+    let has_none = all.iter().any(|(_, own)| own.iter().any(|[estimate, ..]| *estimate <= 0.0));
+    let mark = |[estimate, low, high]: [f64; 3]| {
+        (estimate > 0.0).then(|| Mark::new(estimate, 50.0 * (high - low) / estimate))
+    };
+    let marks = all.into_iter().map(|(name, own)| (name, own.into_iter().filter_map(mark).collect()));
+    let (drawn, thinned) = thin(marks.collect());
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log, ends: (None, None) };
+    let mut notes = Vec::new();
+    if thinned {
+        notes.push("Of counts that would lie on each other one is drawn.".to_owned());
+    }
+    if has_none {
+        notes.push("Estimates of 0 and below are left out.".to_owned());
+    }
+    Figure {
+        name: "intervals".into(),
+        title: format!("{} % intervals by size of the count", percent(level)),
+        about: "Half the width of every interval, in percent of the estimate, against the estimate: a series for each level."
+            .into(),
+        x: axis("estimate, counts"),
+        y: axis("half the interval, % of the estimate"),
+        panels: Panel::only(drawn),
+        note: notes.join(" "),
     }
 }
 
@@ -333,7 +356,7 @@ fn thin(levels: Vec<(String, Vec<Mark>)>) -> (Vec<Series>, bool) {
 }
 
 /// A number of counts in words, with a digit behind the point if it is no integer.
-fn count(x: f64) -> String {
+pub(super) fn count(x: f64) -> String {
     if x.fract() == 0.0 || x.abs() > 1e15 {
         return thousands(x);
     }
@@ -343,7 +366,7 @@ fn count(x: f64) -> String {
 }
 
 /// A share in percent, with as many digits as it has.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let text = format!("{:.8}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -1,81 +1,11 @@
 //! Priors of the leaves: one that all share, or with means by leaf; in a range or not.
 
 use super::leaves::Leaves;
-use super::{Noisy, Wish};
+use super::{Ends, Mean, Noisy, Shared, Wish};
 use crate::failure::{Failure, Result};
 use crate::inference::Prior;
 use crate::invariant::Hierarchy;
 use crate::page::line;
-
-/// A prior of every leaf; without its parameters they are those that make the release most likely.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Shared {
-    /// Every integer weighs the same.
-    Flat,
-    /// Every integer >= 0 weighs the same.
-    Nonnegative,
-    /// Poisson with a mean.
-    Poisson(Option<Mean>),
-    /// Negative binomial with a mean and a size.
-    NegativeBinomial(Option<(Mean, f64)>),
-}
-
-/// The mean of a prior.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Mean {
-    /// One for all leaves.
-    Number(f64),
-    /// That of each leaf, in a column of the table of leaves.
-    Column(String),
-}
-
-/// Columns of the table of leaves in which ranges begin and end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ends {
-    /// Where they begin.
-    pub low: Option<String>,
-    /// Where they end.
-    pub high: Option<String>,
-}
-
-/// A prior from its words: `flat`, `nonnegative`, `poisson`, `poisson:MEAN`, `negative-binomial`, `negative-binomial:MEAN,SIZE`, with a
-/// mean that is a number or the name of a column of the table of leaves. Errors: others.
-pub fn prior(text: &str) -> std::result::Result<Shared, String> {
-    let wanted = "want flat, nonnegative, poisson, poisson:MEAN, negative-binomial or negative-binomial:MEAN,SIZE, with numbers > 0 \
-                  (or a column of --leaves for the mean)";
-    let (name, parameters) =
-        text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest.trim())));
-    let positive = |x: &f64| x.is_finite() && *x > 0.0;
-    let mean = |text: &str| match text.parse::<f64>() {
-        Ok(number) => Some(Mean::Number(number)).filter(|_| positive(&number)),
-        Err(_) => Some(Mean::Column(text.to_owned())).filter(|_| !text.is_empty()),
-    };
-    // The name of a column may have commas.
-    let both = |text: &str| {
-        let (of_mean, size) = text.rsplit_once(',')?;
-        Some((mean(of_mean.trim())?, size.trim().parse().ok().filter(positive)?))
-    };
-    let found = match (name, parameters) {
-        ("flat", None) => Some(Shared::Flat),
-        ("nonnegative", None) => Some(Shared::Nonnegative),
-        ("poisson", None) => Some(Shared::Poisson(None)),
-        ("poisson", Some(text)) => mean(text).map(|mean| Shared::Poisson(Some(mean))),
-        ("negative-binomial", None) => Some(Shared::NegativeBinomial(None)),
-        ("negative-binomial", Some(text)) => both(text).map(|both| Shared::NegativeBinomial(Some(both))),
-        _ => None,
-    };
-    found.ok_or_else(|| wanted.to_owned())
-}
-
-/// Ends of ranges from their words: `LOW,HIGH`, names of columns, one of which may be left out. Errors: others.
-pub fn ends(text: &str) -> std::result::Result<Ends, String> {
-    let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-    let ends = text.split_once(',').map(|(low, high)| Ends { low: named(low), high: named(high) });
-    let good = ends.filter(|ends| {
-        (ends.low.is_some() || ends.high.is_some()) && !text[text.find(',').unwrap_or(0) + 1..].contains(',')
-    });
-    good.ok_or_else(|| "want LOW,HIGH: columns of --leaves, of which one may be left out".to_owned())
-}
 
 /// The prior of each leaf, and all of them in words; `evidence`: how likely priors make the release, in logarithms. Errors: columns of the
 /// table of leaves; no posterior.

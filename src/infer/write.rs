@@ -13,7 +13,9 @@ use std::path::Path;
 table! {
     /// `congenial infer --out`: one row for each node of the noisy file, in the order of the tree, then one for each
     /// district. Behind these columns stand the keys of the node, one column for each level. Of a table: one row for each sum that the
-    /// invariant leaves open (the total, then sums by each column of keys; blank is what they go over), for each entry, and for each query.
+    /// invariant leaves open (the total, then sums by each column of keys; blank is what they go over), for each entry, and for each
+    /// query. Of tables of attributes in areas: one row for each answer of every query, area by area, then district by district; behind
+    /// stand the keys of the area, the query, and the category of each attribute.
     pub struct IntervalRow in "intervals.parquet" {
         /// the column of the node's level, `total`, or `district`; of a table the column of a sum, `total`, `entry`, or `query`
         of: String;
@@ -44,13 +46,45 @@ table! {
     }
 }
 
+impl IntervalRow {
+    /// The names of its columns.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        Self::COLUMNS.iter().map(|column| column.name)
+    }
+}
+
 /// Columns of a page of text.
 const WIDTH: usize = 120;
 
+/// What a file says of its counts, as it is told and written.
+pub trait Told {
+    /// All of it for a reader.
+    fn page(&self) -> Page;
+    /// The heading of the page.
+    fn title(&self) -> String;
+    /// Whether the intervals hold at least their chance, whatever the counts are.
+    fn is_guaranteed(&self) -> bool;
+    /// The names of the columns of keys, beside those of intervals.
+    fn keys(&self) -> Vec<String>;
+    /// The number of intervals.
+    fn rows(&self) -> usize;
+    /// An interval with its keys.
+    fn row(&self, place: usize) -> (IntervalRow, Vec<String>);
+    /// What the intervals with a name are of, if there are any: districts, queries.
+    fn named(&self) -> Option<&'static str>;
+    /// Writes what there is beside intervals. Errors: the disk.
+    fn write_more(&self, _: &mut Put) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a file into a folder, by its name.
+pub type Put<'a> = dyn FnMut(&str, &dyn Fn(File, &Path) -> Result<()>) -> Result<()> + 'a;
+
 /// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `ratios.csv` of ratios,
-/// `draws.parquet` of draws that were kept, `model.csv` of a model,
-/// `page.txt`, `page.md`, `page.html` and the figures of the page into a folder; files of the same names are replaced. Errors: the disk.
-pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
+/// `draws.parquet` of draws that were kept, `model.csv` of a model, `page.txt`, `page.md`, `page.html` and the figures of the page into a
+/// folder; files of the same names are replaced. Errors: the disk.
+pub fn write(told: &dyn Told, page: &Page, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
     let mut put = |name: &str, write: &dyn Fn(File, &Path) -> Result<()>| {
         let path = folder.join(name);
@@ -58,25 +92,16 @@ pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnM
         done(&path);
         Ok::<_, Failure>(())
     };
-    put("table.csv", &|file, path| csv(file, path, table(inferred)))?;
-    put("intervals.csv", &|file, path| csv(file, path, all(inferred)))?;
-    put("intervals.parquet", &|file, path| parquet(inferred, file, path))?;
-    if !inferred.kept.is_empty() {
-        put("draws.parquet", &|file, path| draws(inferred, file, path))?;
-    }
-    if !inferred.ratios.is_empty() {
-        put("ratios.csv", &|file, path| csv(file, path, ratios(inferred)))?;
-    }
-    if let Some(modelled) = &inferred.modelled {
-        let rows = modelled.rows(inferred.level);
-        put("model.csv", &|file, path| files::write_csv(file, path, records(&rows)))?;
-    }
+    put("table.csv", &|file, path| csv(file, path, table(told)))?;
+    put("intervals.csv", &|file, path| csv(file, path, all(told)))?;
+    put("intervals.parquet", &|file, path| parquet(told, file, path))?;
+    told.write_more(&mut put)?;
     let pictures =
         page.figures().map(|figure| (format!("{}.svg", figure.name), svg(figure, Look::default())));
     let pages = [
         ("page.txt", page.to_text(WIDTH)),
         ("page.md", page.to_markdown()),
-        ("page.html", page.to_html(&inferred.title())?),
+        ("page.html", page.to_html(&told.title())?),
     ];
     let pages = pages.map(|(name, text)| (name.to_owned(), text));
     for (name, text) in pages.into_iter().chain(pictures) {
@@ -86,41 +111,76 @@ pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnM
     Ok(())
 }
 
+impl Told for Inferred {
+    fn page(&self) -> Page {
+        self.page()
+    }
+
+    fn title(&self) -> String {
+        self.title()
+    }
+
+    fn is_guaranteed(&self) -> bool {
+        self.is_guaranteed
+    }
+
+    fn keys(&self) -> Vec<String> {
+        keys_beside(self, &IntervalRow::names().chain(["value", "district", "query"]).collect::<Vec<_>>())
+    }
+
+    fn rows(&self) -> usize {
+        self.intervals.len()
+    }
+
+    fn row(&self, place: usize) -> (IntervalRow, Vec<String>) {
+        let interval = &self.intervals[place];
+        let blank = || vec![""; self.noisy.columns.len()];
+        let keys = interval.count.map_or_else(blank, |count| self.noisy.keys(count));
+        (row(self, interval), keys.into_iter().map(str::to_owned).collect())
+    }
+
+    fn named(&self) -> Option<&'static str> {
+        let has_names = self.intervals.iter().any(|interval| interval.of.is_err());
+        has_names.then_some(self.noisy.query_words().1)
+    }
+
+    fn write_more(&self, put: &mut Put) -> Result<()> {
+        if !self.kept.is_empty() {
+            put("draws.parquet", &|file, path| draws(self, file, path))?;
+        }
+        if !self.ratios.is_empty() {
+            put("ratios.csv", &|file, path| csv(file, path, ratios(self)))?;
+        }
+        if let Some(modelled) = &self.modelled {
+            let rows = modelled.rows(self.level);
+            put("model.csv", &|file, path| files::write_csv(file, path, records(&rows)))?;
+        }
+        Ok(())
+    }
+}
+
 /// Writes rows as CSV in which no name is a formula to a spreadsheet.
 fn csv(file: File, path: &Path, rows: impl Iterator<Item = Vec<String>>) -> Result<()> {
     let plain = |row: Vec<String>| row.iter().map(|text| field(text).into_owned()).collect::<Vec<_>>();
     files::write_csv(file, path, rows.map(plain))
 }
 
-/// The names of the columns of keys, beside those of intervals.
-fn key_names(inferred: &Inferred) -> Vec<String> {
-    let ours = IntervalRow::COLUMNS.iter().map(|column| column.name).chain(["value", "district", "query"]);
-    keys_beside(inferred, &ours.collect::<Vec<_>>())
-}
-
 fn keys_beside(inferred: &Inferred, ours: &[&str]) -> Vec<String> {
     inferred.noisy.columns.iter().map(|level| data_column(level, ours)).collect()
 }
 
-/// The keys of an interval, blank of a district or a query.
-fn keys<'a>(inferred: &'a Inferred, interval: &Interval) -> Vec<&'a str> {
-    let noisy = &inferred.noisy;
-    interval.count.map_or_else(|| vec![""; noisy.columns.len()], |count| noisy.keys(count))
-}
-
 /// Keys, value, low and high side by side.
-fn table(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
-    let queries = inferred.intervals.iter().any(|interval| interval.of.is_err());
-    let (_, word) = inferred.noisy.query_words();
-    let own = queries.then_some(word).into_iter().chain(["value", "low", "high"]);
-    let header = key_names(inferred).into_iter().chain(own.map(str::to_owned)).collect();
-    let row = move |interval: &Interval| {
-        let keys = keys(inferred, interval).into_iter().map(str::to_owned);
-        let name = queries.then(|| interval.of.clone().err().unwrap_or_default());
-        let numbers = [interval.estimate, interval.low, interval.high].map(|x| x.to_string());
-        keys.chain(name).chain(numbers).collect()
+fn table(told: &dyn Told) -> impl Iterator<Item = Vec<String>> {
+    let word = told.named();
+    let own = word.into_iter().chain(["value", "low", "high"]);
+    let header = told.keys().into_iter().chain(own.map(str::to_owned)).collect();
+    let row = move |place: usize| {
+        let (row, keys) = told.row(place);
+        let name = word.map(|_| row.name.unwrap_or_default());
+        let numbers = [row.estimate, row.low, row.high].map(|x| x.to_string());
+        keys.into_iter().chain(name).chain(numbers).collect()
     };
-    std::iter::once(header).chain(inferred.intervals.iter().map(row))
+    std::iter::once(header).chain((0..told.rows()).map(row))
 }
 
 /// Ratios, of which an end may be infinite.
@@ -155,13 +215,13 @@ fn records<R: Record + serde::Serialize>(rows: &[R]) -> impl Iterator<Item = Vec
 }
 
 /// All that is known.
-fn all(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
-    let header = key_names(inferred).into_iter().chain(names::<IntervalRow>()).collect();
-    let row = move |interval: &Interval| {
-        let texts = texts(&row(inferred, interval));
-        keys(inferred, interval).into_iter().map(str::to_owned).chain(texts).collect()
+fn all(told: &dyn Told) -> impl Iterator<Item = Vec<String>> {
+    let header = told.keys().into_iter().chain(names::<IntervalRow>()).collect();
+    let row = move |place: usize| {
+        let (row, keys) = told.row(place);
+        keys.into_iter().chain(texts(&row)).collect()
     };
-    std::iter::once(header).chain(inferred.intervals.iter().map(row))
+    std::iter::once(header).chain((0..told.rows()).map(row))
 }
 
 /// The row of an interval.
@@ -186,35 +246,36 @@ fn row(inferred: &Inferred, interval: &Interval) -> IntervalRow {
 }
 
 /// The columns of [`IntervalRow`], then those of the keys.
-fn fields(inferred: &Inferred) -> Vec<Field> {
-    let keys = key_names(inferred);
-    IntervalRow::fields().into_iter().chain(keys.iter().map(|key| Field::new(key, Kind::Text))).collect()
+fn fields(told: &dyn Told) -> Vec<Field> {
+    IntervalRow::fields()
+        .into_iter()
+        .chain(told.keys().iter().map(|key| Field::new(key, Kind::Text)))
+        .collect()
 }
 
 /// Adds an interval to the columns.
-fn put(inferred: &Inferred, interval: &Interval, columns: &mut [Values]) {
+fn put(told: &dyn Told, place: usize, columns: &mut [Values]) {
     let (own, rest) = columns.split_at_mut(IntervalRow::COLUMNS.len());
-    row(inferred, interval).put(own);
-    let keys = keys(inferred, interval);
+    let (row, keys) = told.row(place);
+    row.put(own);
     rest.iter_mut().zip(keys).for_each(|(column, key)| column.put_text(key.as_bytes()));
 }
 
 /// All intervals in memory, as `intervals.parquet` has them.
-pub fn columns(inferred: &Inferred) -> (Vec<Field>, Vec<Values>) {
-    let fields = fields(inferred);
-    let rows = inferred.intervals.len();
+pub fn columns(told: &dyn Told) -> (Vec<Field>, Vec<Values>) {
+    let (fields, rows) = (fields(told), told.rows());
     let mut columns: Vec<Values> =
         fields.iter().map(|field| Values::new(field.kind, field.optional, rows)).collect();
-    inferred.intervals.iter().for_each(|interval| put(inferred, interval, &mut columns));
+    (0..rows).for_each(|place| put(told, place, &mut columns));
     (fields, columns)
 }
 
 /// Writes all intervals as `intervals.parquet`. `path`: its name in messages. Errors: the disk.
-pub fn parquet(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
+pub fn parquet(told: &dyn Told, file: File, path: &Path) -> Result<()> {
     let failed = |e| unwritten(path, e);
-    let mut writer = Writer::new(file, fields(inferred), &[]).map_err(failed)?;
-    for interval in &inferred.intervals {
-        put(inferred, interval, writer.row().map_err(failed)?);
+    let mut writer = Writer::new(file, fields(told), &[]).map_err(failed)?;
+    for place in 0..told.rows() {
+        put(told, place, writer.row().map_err(failed)?);
     }
     writer.finish().map(drop).map_err(failed)
 }

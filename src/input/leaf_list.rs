@@ -1,21 +1,23 @@
 //! A list of all leaves of a tree, which does not depend on counts.
 
+use super::areas::AreaKeys;
 use super::{CsvTable, Wanted};
 use crate::failure::{Failure, Result};
 use crate::hash::FileDigest;
 use crate::invariant::Hierarchy;
 use hashbrown::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A tree by the list of its leaves.
 #[derive(Debug)]
 pub struct LeafList {
+    path: PathBuf,
     table: CsvTable,
     /// By level below the total, its column.
     places: Vec<usize>,
     /// The tree, with what is known.
     pub tree: Hierarchy,
-    /// By node but the total, a row of it.
+    /// By node, a row of it or of one below it.
     rows: Vec<u32>,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
@@ -39,36 +41,20 @@ impl LeafList {
             return Err(Failure::data(path, "no rows below the header, want one for each leaf"));
         }
         Hierarchy::check_nodes(table.len()).map_err(|e| Failure::data(path, e.to_string()))?;
-        let (mut parents, mut rows) = (vec![0u32], vec![0u32]);
-        let mut nodes = vec![0u32; table.len()];
-        for (level, &place) in places.iter().enumerate() {
-            let codes = table.numbers(place);
+        for (level, &place) in levels.iter().zip(&places) {
             if let Some(row) = (0..table.len()).find(|&row| table.text(row, place).is_empty()) {
-                return Err(table.bad_row(row, format!("`{}` is blank, want a name", levels[level])));
-            }
-            // Children of one parent become neighbours, in the order of the file.
-            let mut order: Vec<u32> = (0..table.len() as u32).collect();
-            order.sort_by_key(|&row| nodes[row as usize]);
-            let mut found: HashMap<(u32, u32), u32> = HashMap::new();
-            let is_last = level + 1 == places.len();
-            for row in order {
-                let (parent, next) = (nodes[row as usize], parents.len() as u32);
-                let node = *found.entry((parent, codes[row as usize])).or_insert(next);
-                if node == next {
-                    parents.push(parent);
-                    rows.push(row);
-                } else if is_last {
-                    let message = format!("`{}` stands there twice", table.text(row as usize, place));
-                    return Err(table.bad_row(row as usize, message));
-                }
-                nodes[row as usize] = node;
+                return Err(table.bad_row(row, format!("`{level}` is blank, want a name")));
             }
         }
+        let AreaKeys { tree, of_area, area } = AreaKeys::read(&table, &places)?;
+        if let Some(row) = (0..table.len()).find(|&row| of_area[area[row] as usize] != row as u32) {
+            let name = places.last().map_or("", |&place| table.text(row, place));
+            return Err(table.bad_row(row, format!("`{name}` stands there twice")));
+        }
         let refused = |e: crate::Error| Failure::data(path, e.to_string());
-        let tree = Hierarchy::from_numbers(parents).map_err(refused)?;
         let marks = (0..tree.nodes()).map(|v| tree.level(v) < known).collect();
         let tree = if known > 0 { tree.with_known(marks).map_err(refused)? } else { tree };
-        Ok(Self { table, places, tree, rows, sha256 })
+        Ok(Self { path: path.to_owned(), table, places, tree, rows: of_area, sha256 })
     }
 
     /// The name of a node; of the total nothing.
@@ -90,9 +76,42 @@ impl LeafList {
         keys
     }
 
-    /// The children of every node, by their names.
-    pub fn children(&self) -> HashMap<(u32, &str), u32> {
+    /// Finds the leaves of a table's rows, by the columns that name the nodes of each level. Refused: a missing column.
+    pub fn finder<'a>(&'a self, table: &'a CsvTable, levels: &'a [String]) -> Result<Finder<'a>> {
+        let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
         let child = |v: usize| ((self.tree.parent(v) as u32, self.name(v)), v as u32);
-        (1..self.tree.nodes()).map(child).collect()
+        Ok(Finder {
+            list: self,
+            table,
+            levels,
+            places,
+            children: (1..self.tree.nodes()).map(child).collect(),
+        })
+    }
+}
+
+/// Finds the leaves of a table's rows.
+#[derive(Debug)]
+pub struct Finder<'a> {
+    list: &'a LeafList,
+    table: &'a CsvTable,
+    levels: &'a [String],
+    places: Vec<usize>,
+    /// The children of every node, by their names.
+    children: HashMap<(u32, &'a str), u32>,
+}
+
+impl Finder<'_> {
+    /// The leaf of a row. Refused, with file and row: names that are not in the list.
+    pub fn leaf(&self, row: usize) -> Result<u32> {
+        let mut node = 0;
+        for (&place, level) in self.places.iter().zip(self.levels) {
+            let name = self.table.text(row, place);
+            node = *self.children.get(&(node, name)).ok_or_else(|| {
+                let file = self.list.path.display();
+                self.table.bad_row(row, format!("`{level}` = `{name}` is not in {file}"))
+            })?;
+        }
+        Ok(node)
     }
 }

@@ -1,6 +1,7 @@
 //! Data files: tables of counts, and the raw records they are counted from.
 
 mod aggregate;
+mod areas;
 mod asked;
 mod between;
 mod column;
@@ -22,6 +23,7 @@ mod table_writer;
 mod tabulate;
 
 pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
+pub use areas::{AreaColumns, AreaKeys, NOISY_TABLES, depth};
 pub use asked::{Answered, Asked, KeptNodes, Query, read_subject};
 pub use csv_table::{CsvTable, Wanted};
 pub use guess::{Guess, Wishes};

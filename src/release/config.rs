@@ -3,6 +3,7 @@
 use super::ledger::{self, Protects, RECORDS};
 use crate::catalogue::{Family, LawKind};
 use crate::config::Checker;
+use crate::config::data::ROOT;
 use crate::failure::Result;
 use crate::files;
 use crate::infer;
@@ -14,8 +15,6 @@ use toml::Spanned;
 
 /// Laws of exact noise.
 const LAWS: [&str; 2] = ["double-geometric", "discrete-gaussian"];
-/// Name of the level of the total, unless one is given.
-const ROOT: &str = "total";
 /// Names that columns of keys cannot have: those of the noisy file and of the tables that are published.
 const TAKEN: [&str; 10] =
     ["value", "law", "scale", "variance", "known", "method", "options", "low", "high", "note"];

@@ -24,20 +24,13 @@ pub(super) fn read(data: &Data, domain: &LeafList) -> Result<Vec<i64>> {
     }
     let columns = data.levels.iter().map(String::as_str);
     let table = CsvTable::read_wanted(path, &Wanted::of(columns, data.count.as_deref().unwrap_or_default()))?;
-    let places = data.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+    let finder = domain.finder(&table, &data.levels)?;
     let given = data.count.as_ref().map(|count| whole_counts(&table, table.column(count)?)).transpose()?;
-    let children = domain.children();
     let mut counts = vec![0i64; domain.tree.nodes()];
     let mut first: Vec<u32> = if given.is_some() { vec![u32::MAX; counts.len()] } else { Vec::new() };
     let mut total = 0i64;
     for row in 0..table.len() {
-        let mut node = 0u32;
-        for (&place, level) in places.iter().zip(&data.levels) {
-            let name = table.text(row, place);
-            node = *children.get(&(node, name)).ok_or_else(|| {
-                table.bad_row(row, format!("`{level}` = `{name}` is not in {}", data.domain.display()))
-            })?;
-        }
+        let node = finder.leaf(row)?;
         let count = given.as_ref().map_or(1, |given| given[row]);
         if let Some(first) = first.get_mut(node as usize) {
             if *first != u32::MAX {

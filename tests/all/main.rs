@@ -21,6 +21,7 @@ mod frontier;
 mod house;
 mod inequalities;
 mod infer;
+mod infer_areas;
 mod infer_tables;
 mod init;
 mod known;

@@ -159,9 +159,11 @@ def infer(
     bands: bool = False,
     levels: Iterable[str] = (),
     invariants: _Path | None = None,
+    tables: _Path | None = None,
     seed: int = 1,
 ) -> Inferred:
-    """Intervals of nodes and districts, or of entries and queries of a table, from a noisy file, as `congenial infer` has them.
+    """Intervals of nodes and districts, of entries and queries of a table, or of answers in areas, from a noisy file, as `congenial infer`
+    has them.
 
     `queries`: a table of districts or queries. `ratios`: pairs of their names, or `"NAME/NAME"`, of each of which an interval of the ratio is
     given. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`,
@@ -170,7 +172,8 @@ def infer(
     a prior; None for no end. `model`: `poisson` or `negative-binomial` counts of the leaves, whose log mean is a linear function of the
     `covariates`, with the logarithm of `offset` added: columns of `leaves`. `draws`: how many draws of the posterior are kept, for
     `to_arviz`. `bands`: also those that hold for all counts of a level at once. `levels`: the columns of the levels or keys, if not all columns
-    without a meaning. `invariants`: a file with the `[[invariant]]` blocks of a table that carries none. `seed`: of draws, where there are any.
+    without a meaning. `invariants`: a file with the `[[invariant]]` blocks of a table that carries none. `tables`: a file that
+    says what the tables of attributes of areas are, where the noisy file does not. `seed`: of draws, where there are any.
     """
     covariates = list(covariates)
     if model is None and (covariates or offset is not None):
@@ -179,7 +182,7 @@ def infer(
     names = [ratio if isinstance(ratio, str) else "/".join(ratio) for ratio in ratios]
     return Inferred(
         *_congenial.inferred(
-            file, list(levels), invariants, queries, names, level, prior, leaves, bounds, asked, draws, bands, seed
+            file, list(levels), invariants, tables, queries, names, level, prior, leaves, bounds, asked, draws, bands, seed
         )
     )
 

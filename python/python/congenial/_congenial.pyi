@@ -183,6 +183,7 @@ def inferred(
     file: str | os.PathLike[str],
     levels: list[str],
     invariants: str | os.PathLike[str] | None,
+    tables: str | os.PathLike[str] | None,
     queries: str | os.PathLike[str] | None,
     ratios: list[str],
     level: float,

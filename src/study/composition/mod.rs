@@ -281,7 +281,7 @@ impl Study for Composition {
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
-            let mut figures = Figures::default();
+            let mut figures = Figures::of(Default::default(), run.all()?);
             run.each(|row: FindingRow| {
                 figures.cells.insert(row.cell, format!("{} worlds, epsilon {}", row.worlds, row.epsilon));
                 let words = format!("{}: {}, {}", row.statement, row.operator, row.property);
@@ -289,10 +289,6 @@ impl Study for Composition {
                 let number = hash::word(&words);
                 let fails = f64::from(row.claim != row.holds);
                 figures.add(row.cell, number, || words.clone(), "fails", fails, Sample::computed);
-                Ok(())
-            })?;
-            run.each(|row: FailureRow| {
-                figures.failed.insert(row.cell, row.error);
                 Ok(())
             })?;
             Ok(figures)

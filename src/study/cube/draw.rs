@@ -1,16 +1,19 @@
 //! The draws of a cell: noise on every answer of every area, what is made of it, and its errors.
 
 use super::areas::Areas;
-use super::config::{Asked, CubeConfig, Measured, Point, Way, shares};
+use super::config::{Point, Way};
+use super::exact::{DETAILED, Exact};
 use super::{CubeDrawRow, Planned};
 use crate::catalogue::{LawKind, noise};
-use crate::cube::{Answers, Gls, Marginal, Measurements};
+use crate::config::tables::{Asked, Measured, shares};
+use crate::cube::{Answers, Estimate, Gls, Measurements};
 use crate::engine::{Drawn, Pool, Prepared, encode};
 use crate::invariant::Hierarchy;
 use crate::law::Sampler;
 use crate::methods::{IntegerNoise, OnLaw, RealNoise};
 use crate::privacy::{Budget, Guarantee, Split};
 use crate::rng::{Role, Stream, TaskKey, piece_stream};
+use crate::study::release::{size, size_words};
 use crate::table::Key;
 use crate::{Crew, Error, Result};
 use std::ops::Range;
@@ -19,6 +22,13 @@ use std::ops::Range;
 const SIZES: [i64; 7] = [0, 1, 10, 100, 1000, 10_000, 100_000];
 /// Numbers of tables that are held at once: 512 MiB.
 const KEEP: usize = 1 << 26;
+/// Half a 90 % interval in standard deviations, by the normal law; what it may miss by rounding.
+const HALF: f64 = 1.644_853_626_951_472_7;
+const MISSED: f64 = 1e-6;
+/// Errors of what is known are 0 but for this part of the others.
+const ROUNDING: f64 = 1e-7;
+/// Cells whose trees one thread draws at once.
+const CELLS: usize = 8;
 /// Areas whose free noise one thread draws at once.
 const BATCH: usize = 256;
 
@@ -53,6 +63,7 @@ struct Sums {
     absolute: f64,
     square: f64,
     sum: f64,
+    covered: u64,
 }
 
 /// A cell that is ready.
@@ -60,31 +71,88 @@ pub(super) struct Ready<'a> {
     planned: &'a Planned,
     cell: u64,
     measurements: Measurements,
-    /// Where it is wanted.
-    gls: Option<Gls>,
+    /// By query and level, the scale of its noise where it has any.
+    pub(super) scales: Vec<Vec<Option<f64>>>,
+    made: Made,
+    deviations: Deviations,
     /// By level, by query.
     fill: Vec<Vec<Option<Fill>>>,
 }
 
+/// What is made of the noisy answers.
+enum Made {
+    Free,
+    Gls(Box<Gls>),
+    Exact(Exact),
+}
+
+/// The standard deviations of answers: by level of free noise, else by node; by query, and by its answers that are alike.
+#[derive(Debug)]
+struct Deviations {
+    of: Vec<f64>,
+    /// By query, where its own begin; how many there are of all.
+    first: Vec<usize>,
+    all: usize,
+}
+
+impl Deviations {
+    fn new(measurements: &Measurements, made: &Made) -> Self {
+        let queries = measurements.queries();
+        let (mut first, mut all) = (Vec::new(), 0);
+        for marginal in queries {
+            first.push(all);
+            all += marginal.alike().count();
+        }
+        let mut of = Vec::new();
+        match made {
+            Made::Gls(gls) => {
+                of.resize(gls.tree().nodes() * all, 0.0);
+                gls.each_variances(|areas, variances| {
+                    let alike = queries.iter().flat_map(|query| query.alike().map(move |own| (query, own.0)));
+                    let deviation = |(query, answer)| libm::sqrt(variances.answer(query, answer));
+                    let own: Vec<f64> = alike.map(deviation).collect();
+                    areas.iter().for_each(|v| of[v * all..][..all].copy_from_slice(&own));
+                });
+            }
+            Made::Exact(exact) => {
+                of.extend(exact.deviations.iter().flat_map(|&own| std::iter::repeat_n(own, all)));
+            }
+            Made::Free => {
+                for level in 0..measurements.levels() {
+                    let mut own = vec![0.0; queries.len()];
+                    measurements
+                        .of_level(level)
+                        .for_each(|(query, variance)| own[query] = libm::sqrt(variance));
+                    let alike = queries
+                        .iter()
+                        .zip(own)
+                        .flat_map(|(marginal, own)| marginal.alike().map(move |_| own));
+                    of.extend(alike);
+                }
+            }
+        }
+        Self { of, first, all }
+    }
+}
+
 /// Whether every cell of a leaf's table follows from what is measured or known of it.
 pub(super) fn is_determined(planned: &Planned) -> bool {
-    let (config, areas) = (&planned.config, &planned.areas);
+    let areas = &planned.areas;
     let last = areas.list.tree.levels() - 1;
     let variance = |asked: &Asked| match asked.measured[last] {
         Measured::Not => None,
         Measured::Known => Some(0.0),
         Measured::Share(_) => Some(1.0),
     };
-    let marginals = config.queries.iter().map(|asked| Marginal::new(&areas.domain, &asked.query)).collect();
-    let variances = vec![config.queries.iter().map(variance).collect()];
-    let measurements = Measurements::new(&areas.domain, marginals, variances);
+    let variances = vec![planned.queries().iter().map(variance).collect()];
+    let measurements = Measurements::new(&areas.domain, areas.queries.clone(), variances);
     let leaf = Hierarchy::from_parents(&[0]);
     measurements.and_then(|measurements| Gls::new(&leaf?, measurements)).is_ok()
 }
 
-/// The scales of all that is measured, query by query and level by level in each. Errors: scales out of range.
-pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<f64>> {
-    let shares: Vec<f64> = shares(&planned.config.queries).collect();
+/// By query and level the scale of what is measured. Errors: scales out of range.
+pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<Vec<Option<f64>>>> {
+    let shares: Vec<f64> = shares(planned.queries()).collect();
     let guarantee = match (point.delta, point.law.facts().accountant) {
         (Some(delta), Some(accountant)) => Guarantee::Concentrated { delta, accountant },
         _ => Guarantee::Pure,
@@ -94,24 +162,25 @@ pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<f64>> {
     let sum: f64 = shares.iter().sum();
     let split = Split::Shares(shares.iter().map(|share| share / sum).collect());
     let budget = Budget { epsilon: point.epsilon, guarantee, sensitivity: 1.0, split };
-    budget.calibrate(measured).map(|calibration| calibration.scales)
+    let mut scales = budget.calibrate(measured)?.scales.into_iter();
+    let mut scale = |measured: &Measured| match measured {
+        Measured::Share(_) => scales.next(),
+        _ => None,
+    };
+    let each = planned.queries().iter();
+    Ok(each.map(|asked| asked.measured.iter().map(&mut scale).collect()).collect())
 }
 
 impl<'a> Ready<'a> {
     /// Errors: scales out of range; queries from which not every cell follows; tables that do not fit.
     pub(super) fn new(planned: &'a Planned, cell: usize) -> Result<Self> {
-        let (config, areas) = (&planned.config, &planned.areas);
-        let point = config.points[cell];
-        let mut scales = scales(planned, &point)?.into_iter();
+        let (point, areas) = (planned.config.points[cell], &planned.areas);
+        let scales = scales(planned, &point)?;
         let levels = areas.list.tree.levels();
         let mut fill: Vec<Vec<Option<Fill>>> = (0..levels).map(|_| Vec::new()).collect();
         let mut variances = vec![Vec::new(); levels];
-        for asked in &config.queries {
-            for (level, measured) in asked.measured.iter().enumerate() {
-                let scale = match measured {
-                    Measured::Share(_) => scales.next(),
-                    _ => None,
-                };
+        for (asked, scales) in planned.queries().iter().zip(&scales) {
+            for (level, (measured, scale)) in asked.measured.iter().zip(scales).enumerate() {
                 let variance =
                     |scale: f64| noise(point.law, scale).map_or(f64::NAN, |noise| noise.variance());
                 variances[level].push(match measured {
@@ -121,14 +190,15 @@ impl<'a> Ready<'a> {
                 fill[level].push(scale.map(|scale| LawKind::on(point.law, Scaled(scale))).transpose()?);
             }
         }
-        let marginals =
-            config.queries.iter().map(|asked| Marginal::new(&areas.domain, &asked.query)).collect();
-        let measurements = Measurements::new(&areas.domain, marginals, variances)?;
-        let gls = match point.method {
-            Way::Gls => Some(Gls::new(&areas.list.tree, measurements.clone())?),
-            Way::Unconstrained => None,
+        let measurements = Measurements::new(&areas.domain, areas.queries.clone(), variances)?;
+        let key = planned.units[cell].key;
+        let made = match point.method {
+            Way::Gls => Made::Gls(Box::new(Gls::new(&areas.list.tree, measurements.clone())?)),
+            Way::Exact => Made::Exact(Exact::new(planned, &point, &scales, key)?),
+            Way::Unconstrained => Made::Free,
         };
-        Ok(Self { planned, cell: planned.units[cell].key, measurements, gls, fill })
+        let deviations = Deviations::new(&measurements, &made);
+        Ok(Self { planned, cell: key, measurements, scales, made, deviations, fill })
     }
 
     fn areas(&self) -> &Areas {
@@ -141,13 +211,24 @@ impl<'a> Ready<'a> {
 
     /// What the answers of a node and a query are told with.
     fn place(&self, v: usize, query: usize) -> usize {
-        let total = self.areas().totals[v];
-        let size = SIZES.partition_point(|least| *least <= total) - 1;
-        (self.tree().level(v) * self.planned.config.queries.len() + query) * SIZES.len() + size
+        let size = size(&SIZES, self.areas().totals[v]);
+        (self.tree().level(v) * self.planned.queries().len() + query) * SIZES.len() + size
     }
 
     fn places(&self) -> usize {
-        self.tree().levels() * self.planned.config.queries.len() * SIZES.len()
+        self.tree().levels() * self.planned.queries().len() * SIZES.len()
+    }
+
+    /// The key of a replicate's noise.
+    fn key(&self, replicate: u64) -> TaskKey {
+        TaskKey { seed: self.planned.config.seed, cell: self.cell, replicate, role: Role::Noise }
+    }
+
+    /// What is released of a node by a replicate: by query its noisy answers; empty where it is not measured.
+    pub(super) fn released(&self, replicate: u64, v: usize, answers: &mut Answers) {
+        answers.prepare(&self.measurements, self.tree().level(v));
+        self.measure(self.key(replicate), v, answers);
+        self.areas().answer(v, &mut answers.of);
     }
 
     /// Writes the noise of a node's answers: by a stream of its own, so that it is the same whoever asks and how often.
@@ -161,41 +242,87 @@ impl<'a> Ready<'a> {
         }
     }
 
-    fn see(&self, sums: &mut Vec<Sums>, (v, query): (usize, usize), errors: &[f64]) {
+    fn see(&self, sums: &mut Vec<Sums>, (v, query): (usize, usize), mut errors: &[f64]) {
         sums.resize(self.places(), Sums::default());
         let own = &mut sums[self.place(v, query)];
         own.answers += errors.len() as u64;
-        for error in errors {
-            own.absolute += error.abs();
-            own.square += error * error;
-            own.sum += error;
+        for (deviation, number) in self.deviations(v, query) {
+            let half = HALF * deviation + MISSED;
+            let (these, rest) = errors.split_at(number.min(errors.len()));
+            errors = rest;
+            for error in these {
+                own.absolute += error.abs();
+                own.square += error * error;
+                own.sum += error;
+                own.covered += u64::from(error.abs() <= half);
+            }
         }
     }
 
-    /// The errors of a replicate, by level, query and size.
-    fn errors(&self, replicate: u64) -> Vec<Sums> {
-        let key = TaskKey { seed: self.planned.config.seed, cell: self.cell, replicate, role: Role::Noise };
+    /// The standard deviations of a node's answers to a query, each with how many have it.
+    fn deviations(&self, v: usize, query: usize) -> impl Iterator<Item = (f64, usize)> {
+        let Deviations { of, first, all } = &self.deviations;
+        let at = if let Made::Free = self.made { self.tree().level(v) } else { v };
+        let alike = self.measurements.queries()[query].alike();
+        alike.zip(&of[at * all + first[query]..]).map(|((_, number), deviation)| (*deviation, number))
+    }
+
+    /// The errors of an estimate's answers. Errors: what is known is missed, by more than rounding.
+    fn see_estimate(&self, seen: &mut (Vec<Sums>, Vec<f64>), v: usize, estimate: &Estimate) -> Result<()> {
+        let (sums, errors) = seen;
+        let (mut largest, mut missed) = (0.0f64, 0.0f64);
+        for (query, marginal) in self.measurements.queries().iter().enumerate() {
+            estimate.answers(marginal, errors);
+            self.see(sums, (v, query), errors);
+            let own = errors.iter().fold(0.0, |most: f64, error| most.max(error.abs()));
+            largest = largest.max(own);
+            if self.planned.queries()[query].measured[self.tree().level(v)] == Measured::Known {
+                missed = missed.max(own);
+            }
+        }
+        match missed <= ROUNDING * (1.0 + largest) {
+            true => Ok(()),
+            false => Err(Error::InvariantViolated {
+                place: format!("what is known of area {}", v + 1),
+                residual: missed.to_string(),
+            }),
+        }
+    }
+
+    /// The errors of exact draws: of all cells, some at a time. Errors: the sampler.
+    fn exact_errors(&self, exact: &Exact, replicate: u64) -> Result<Vec<Vec<Sums>>> {
+        let cells = self.areas().domain.cells() as u64;
+        let batches = (0..cells).step_by(CELLS).map(|from| from..(from + CELLS as u64).min(cells)).collect();
+        let crew: &dyn Crew = &Pool;
+        let draw = |(): &mut (), batch: Range<u64>| {
+            let mut sums = Vec::new();
+            exact.draw(replicate, batch, &mut |errors| {
+                for (v, error) in errors.iter().enumerate() {
+                    self.see(&mut sums, (v, DETAILED), std::slice::from_ref(error));
+                }
+            })?;
+            Ok(sums)
+        };
+        crew.each(batches, draw).into_iter().collect()
+    }
+
+    /// Whether a query has answers on a level: of an estimate every query has, else those that are measured.
+    fn has_answers(&self, level: usize, query: usize) -> bool {
+        matches!(self.made, Made::Gls(_)) || self.measurements.is_measured(level, query)
+    }
+
+    /// The errors of a replicate, by level, query and size. Errors: an estimate that does not add up, or misses what is known.
+    fn errors(&self, replicate: u64) -> Result<Vec<Sums>> {
+        let key = self.key(replicate);
         let measure = |v: usize, answers: &mut Answers| self.measure(key, v, answers);
         let crew: &dyn Crew = &Pool;
-        let parts: Vec<Vec<Sums>> = match &self.gls {
-            Some(gls) => {
-                let queries = self.measurements.queries();
-                gls.estimate(
-                    crew,
-                    KEEP,
-                    measure,
-                    |(sums, errors): &mut (Vec<Sums>, Vec<f64>), v, estimate| {
-                        for (query, marginal) in queries.iter().enumerate() {
-                            estimate.answers(marginal, errors);
-                            self.see(sums, (v, query), errors);
-                        }
-                    },
-                )
-                .into_iter()
-                .map(|(sums, _)| sums)
-                .collect()
+        let parts: Vec<Vec<Sums>> = match &self.made {
+            Made::Gls(gls) => {
+                let see = |seen: &mut _, v: usize, estimate: &Estimate| self.see_estimate(seen, v, estimate);
+                gls.estimate(crew, KEEP, measure, see)?.into_iter().map(|(sums, _)| sums).collect()
             }
-            None => {
+            Made::Exact(exact) => self.exact_errors(exact, replicate)?,
+            Made::Free => {
                 let nodes = self.tree().nodes();
                 let batches = (0..nodes).step_by(BATCH).map(|from| from..(from + BATCH).min(nodes)).collect();
                 crew.each(batches, |answers: &mut Answers, batch: Range<usize>| {
@@ -218,90 +345,65 @@ impl<'a> Ready<'a> {
                 all.absolute += own.absolute;
                 all.square += own.square;
                 all.sum += own.sum;
+                all.covered += own.covered;
             }
         }
-        all
+        Ok(all)
     }
 
-    /// By level, query and size the mean variance of an answer; NaN where there is none.
+    /// The mean variance of an answer by level, query and size of those that have answers: in the order of the rows of a replicate.
     fn variances(&self) -> Vec<f64> {
         let mut all = vec![(0.0, 0u64); self.places()];
-        let queries = self.measurements.queries();
-        let mut add = |place: usize, variance: f64, answers: u64| {
-            all[place].0 += variance * answers as f64;
-            all[place].1 += answers;
-        };
-        match &self.gls {
-            Some(gls) => gls.each_variances(|v, variances| {
-                for (query, marginal) in queries.iter().enumerate() {
-                    for (answer, number) in marginal.alike() {
-                        add(self.place(v, query), variances.answer(marginal, answer), number as u64);
-                    }
-                }
-            }),
-            None => {
-                for v in 0..self.tree().nodes() {
-                    for (query, variance) in self.measurements.of_level(self.tree().level(v)) {
-                        add(self.place(v, query), variance, queries[query].answers() as u64);
+        for v in 0..self.tree().nodes() {
+            let level = self.tree().level(v);
+            for query in 0..self.planned.queries().len() {
+                if self.has_answers(level, query) {
+                    for (deviation, number) in self.deviations(v, query) {
+                        let own = &mut all[self.place(v, query)];
+                        own.0 += deviation * deviation * number as f64;
+                        own.1 += number as u64;
                     }
                 }
             }
         }
-        all.into_iter().map(|(sum, answers)| sum / answers as f64).collect()
+        all.into_iter()
+            .filter(|(_, answers)| *answers > 0)
+            .map(|(sum, answers)| sum / answers as f64)
+            .collect()
+    }
+
+    /// The rows of a replicate. Errors: as of its errors.
+    fn rows(&self, replicate: u64, rows: &mut Vec<CubeDrawRow>) -> Result<()> {
+        let tables = &self.planned.config.data.tables;
+        for (place, own) in self.errors(replicate)?.iter().enumerate().filter(|(_, own)| own.answers > 0) {
+            let (place, size) = (place / SIZES.len(), place % SIZES.len());
+            let (level, query) = (place / tables.queries.len(), place % tables.queries.len());
+            let each = |sum: f64| sum / own.answers as f64;
+            rows.push(CubeDrawRow {
+                cell: Key(self.cell),
+                replicate,
+                level: tables.levels[level].clone(),
+                query: tables.queries[query].name.clone(),
+                size: size_words(&SIZES, size),
+                answers: own.answers,
+                l1: each(own.absolute),
+                squared: each(own.square),
+                bias: each(own.sum),
+                covered: each(own.covered as f64),
+            });
+        }
+        Ok(())
     }
 }
 
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>) -> (Drawn, Result<()>) {
-        let (levels, queries) = (self.tree().levels(), self.planned.config.queries.len());
         let mut rows = Vec::new();
-        for replicate in replicates {
-            let errors = self.errors(replicate);
-            for level in 0..levels {
-                for query in 0..queries {
-                    let from = (level * queries + query) * SIZES.len();
-                    for (size, own) in
-                        errors[from..from + SIZES.len()].iter().enumerate().filter(|(_, own)| own.answers > 0)
-                    {
-                        let each = |sum: f64| sum / own.answers as f64;
-                        let config = &self.planned.config;
-                        rows.push(CubeDrawRow {
-                            cell: Key(self.cell),
-                            replicate,
-                            level: config.data.levels[level].clone(),
-                            query: config.queries[query].name.clone(),
-                            size: size_words(size),
-                            answers: own.answers,
-                            l1: each(own.absolute),
-                            squared: each(own.square),
-                            bias: each(own.sum),
-                        });
-                    }
-                }
-            }
-        }
-        Drawn::all(Ok(rows))
+        let drawn = replicates.into_iter().try_for_each(|replicate| self.rows(replicate, &mut rows));
+        Drawn::all(drawn.map(|()| rows))
     }
 
     fn close(&self) -> Result<Vec<u8>> {
         Ok(encode(&self.variances()))
     }
-}
-
-/// A size in words.
-fn size_words(size: usize) -> String {
-    let least = SIZES[size];
-    match SIZES.get(size + 1) {
-        Some(next) if *next == least + 1 => least.to_string(),
-        Some(next) => format!("{least} to {}", next - 1),
-        None => format!("{least} and more"),
-    }
-}
-
-/// The place of a row among all levels, queries and sizes of a run. `None`: it is of another.
-pub(super) fn place_of(config: &CubeConfig, row: &CubeDrawRow) -> Option<usize> {
-    let level = config.data.levels.iter().position(|level| *level == row.level)?;
-    let query = config.queries.iter().position(|asked| asked.name == row.query)?;
-    let size = (0..SIZES.len()).position(|size| size_words(size) == row.size)?;
-    Some((level * config.queries.len() + query) * SIZES.len() + size)
 }

@@ -6,14 +6,16 @@
 mod areas;
 mod config;
 mod draw;
+mod exact;
+mod noisy;
 mod page;
 mod wire;
 
 use self::areas::Areas;
-use self::config::{CubeConfig, Measured, Point, Way};
-use self::draw::{Ready, is_determined, place_of, scales};
+use self::config::{CubeConfig, Point, Way};
+use self::draw::{Ready, is_determined, scales};
 use crate::config::Checker;
-use crate::cube::Marginal;
+use crate::config::tables::{Asked, Measured};
 use crate::diagnostics::{Estimate, Moments};
 use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, Unit, Work, decode};
 use crate::failure::{Failure, Result};
@@ -28,7 +30,7 @@ use crate::table;
 use crate::table::{Declared, Key};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The kind of data.
@@ -81,6 +83,8 @@ table! {
         squared: f64, "counts squared";
         /// of the error
         bias: f64, "counts";
+        /// share of the answers that are within 1.645 standard deviations of the true ones: the 90 % interval of a normal law
+        covered: f64, "probability";
     }
 }
 
@@ -108,6 +112,8 @@ table! {
         squared_computed: f64, "counts squared";
         /// mean of `bias`
         bias: Estimate, "counts", error bias_se;
+        /// mean of `covered`
+        covered: Estimate, "probability", error covered_se;
     }
 }
 
@@ -116,40 +122,58 @@ pub(super) struct Planned {
     config: CubeConfig,
     areas: Areas,
     units: Vec<Unit>,
+    /// What the cells have in common, as a part of their keys.
+    described: String,
 }
 
 impl Planned {
     /// Reads the data. Errors: they; budgets and queries that do not go together.
     fn new(config: CubeConfig) -> Result<Self> {
         let areas = Areas::read(&config)?;
-        let answers: usize = config.queries.len() * areas.domain.cells();
-        let nodes = areas.list.tree.nodes();
-        let rows = (config.queries.len() * areas.list.tree.levels() * 4) as u64;
+        let tables = &config.data.tables;
+        let query = |asked: &Asked| format!("{:?} {:?}", asked.query, asked.measured);
+        let queries: Vec<String> = tables.queries.iter().map(query).collect();
+        let (digest, zeros) = (&areas.digest, &tables.zeros);
+        let described = format!("data={digest} zeros={zeros:?} queries={}", queries.join("; "));
+        let (nodes, levels) = (areas.list.tree.nodes(), areas.list.tree.levels());
+        let answers: usize = tables.queries.len() * areas.domain.cells();
+        let rows = (tables.queries.len() * levels * 4) as u64;
         let unit = |point: &Point| {
             let work = (nodes * answers) as u64 / 2;
             let each = Each { work, rows, disk: 40 * rows, memory: 200 * rows };
-            let key = format!("cube {} {}", described(&config, &areas), point.words());
+            let key = format!("cube {described} {}", point.words());
             Unit::new(hash::word(&key), point.replicates, each)
         };
         let units = config.points.iter().map(unit).collect();
-        let planned = Self { config, areas, units };
-        let wants_estimates = planned.config.points.iter().any(|point| point.method == Way::Gls);
-        if wants_estimates && !is_determined(&planned) {
+        let planned = Self { config, areas, units, described };
+        planned.check()?;
+        Ok(planned)
+    }
+
+    /// Refuses estimates of cells of which nothing says enough, and scales that are out of range.
+    fn check(&self) -> Result<()> {
+        let path = self.config.path.display();
+        let wants_estimates = self.config.points.iter().any(|point| point.method == Way::Gls);
+        if wants_estimates && !is_determined(self) {
             let message = format!(
-                "{}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` wants that: such as \
+                "{path}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` wants that: such as \
                  `shares` there of the query of all attributes",
-                planned.config.path.display(),
-                planned.config.data.levels.last().map_or("", String::as_str)
+                self.config.data.tables.levels.last().map_or("", String::as_str)
             );
             return Err(Failure::Usage(message));
         }
-        for point in &planned.config.points {
-            let refused = |e: crate::Error| {
-                Failure::Usage(format!("{}: {}: {e}", planned.config.path.display(), point.words()))
-            };
-            scales(&planned, point).map_err(refused)?;
+        if self.config.points.iter().any(|point| point.method == Way::Exact) {
+            exact::serves(self).map_err(|why| Failure::Usage(format!("{path}: method: {why}")))?;
         }
-        Ok(planned)
+        for point in &self.config.points {
+            let refused = |e: crate::Error| Failure::Usage(format!("{path}: {}: {e}", point.words()));
+            scales(self, point).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    fn queries(&self) -> &[Asked] {
+        &self.config.data.tables.queries
     }
 
     /// What one record pays that is added, and one that is moved. A record counts once in every measured query of every level.
@@ -160,23 +184,19 @@ impl Planned {
             Some(((by, rho), delta)) => by.epsilon(2.0 * rho, delta),
             None => 2.0 * point.epsilon,
         };
-        // A query that is known and leaves no cell out tells the number of all records.
-        let domain = &self.areas.domain;
-        let counts_all = |asked: &config::Asked| {
-            let marginal = Marginal::new(domain, &asked.query);
-            (0..domain.cells()).all(|cell| marginal.answer_of(domain, cell).is_some())
-        };
-        let mut known = self.config.queries.iter().filter(|asked| asked.measured.contains(&Measured::Known));
-        let added = !known.any(counts_all);
-        (added.then_some(point.epsilon), moved)
+        (self.can_be_added().then_some(point.epsilon), moved)
     }
-}
 
-/// What the cells of a run have in common, as a part of their keys.
-fn described(config: &CubeConfig, areas: &Areas) -> String {
-    let query = |asked: &config::Asked| format!("{:?} {:?}", asked.query, asked.measured);
-    let queries: Vec<String> = config.queries.iter().map(query).collect();
-    format!("data={} zeros={:?} queries={}", areas.digest, config.data.zeros, queries.join("; "))
+    /// Whether a record can be added: a query that is known and leaves no cell out tells the number of all records.
+    fn can_be_added(&self) -> bool {
+        let Areas { domain, queries, .. } = &self.areas;
+        let mut known = self.queries().iter().zip(queries);
+        let tells_all = |(asked, query): (&Asked, &crate::cube::Marginal)| {
+            asked.measured.contains(&Measured::Known)
+                && (0..domain.cells()).all(|cell| query.answer_of(domain, cell).is_some())
+        };
+        !known.any(tells_all)
+    }
 }
 
 impl Work for Planned {
@@ -201,7 +221,7 @@ impl kind::Planned for Planned {
             "cube name={} seed={}\n{}\n{}",
             self.config.name,
             self.config.seed,
-            described(&self.config, &self.areas),
+            self.described,
             all.join("\n")
         );
         About {
@@ -213,7 +233,7 @@ impl kind::Planned for Planned {
             seeds: vec![self.config.seed],
             data_digest: self.areas.digest.clone(),
             lattice: None,
-            levels: self.config.data.levels.clone(),
+            levels: self.config.data.tables.levels.clone(),
             data: self.config.data.counts.display().to_string(),
             invariant: String::new(),
             counts: tree.nodes() * domain.cells(),
@@ -233,11 +253,12 @@ impl kind::Planned for Planned {
     fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
         Ok(Box::new(CubeTables {
             planned: self,
+            folder,
             cells: folder.table()?,
             draws: folder.table()?,
             errors: folder.table()?,
             failures: folder.table()?,
-            sums: BTreeMap::new(),
+            sums: Vec::new(),
         }))
     }
 
@@ -273,7 +294,7 @@ impl Planned {
             tree.levels(),
             thousands(tree.leaves().len() as f64),
             thousands(domain.cells() as f64),
-            thousands(self.areas.cells as f64)
+            thousands(self.areas.cells.len() as f64)
         )
     }
 }
@@ -287,7 +308,8 @@ impl Gridless for CubeConfig {
         Ok(Box::new(Planned::new(*self)?))
     }
 
-    /// Draws all cells and holds mean squared errors against what follows from the variances.
+    /// Draws all cells. Errors: one that fails, such as by an estimate that does not add up. Errors are not judged: a run has them beside
+    /// those that follow from the variances.
     fn verify(self: Box<Self>, manner: Manner) -> Result<String> {
         struct Counted(usize);
         impl Sink for Counted {
@@ -301,7 +323,7 @@ impl Gridless for CubeConfig {
         }
         let mut counted = Counted(0);
         engine::run(&Planned::new(*self)?, manner, None, &mut counted)?;
-        Ok(format!("{} rows of errors were drawn", counted.0))
+        Ok(format!("{} rows of errors were drawn; every estimate adds up", counted.0))
     }
 }
 
@@ -311,38 +333,42 @@ struct Summed {
     l1: Moments,
     squared: Moments,
     bias: Moments,
+    covered: Moments,
+}
+
+impl Summed {
+    fn new(first: CubeDrawRow) -> Self {
+        let (l1, squared, bias, covered) = Default::default();
+        Self { first, l1, squared, bias, covered }
+    }
 }
 
 /// The tables while they are drawn.
 struct CubeTables<'a> {
     planned: &'a Planned,
+    folder: &'a RunFolder,
     cells: TableFile<'a, CubeCellRow>,
     draws: TableFile<'a, CubeDrawRow>,
     errors: TableFile<'a, CubeErrorRow>,
     failures: TableFile<'a, FailureRow>,
-    sums: BTreeMap<usize, Summed>,
+    /// In the order of the rows of a replicate.
+    sums: Vec<Summed>,
 }
 
 impl Sink for CubeTables<'_> {
     fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
-        for row in rows.take::<Vec<CubeDrawRow>>()? {
-            self.draws.push(&row)?;
-            let Some(place) = place_of(&self.planned.config, &row) else {
-                return Err(Failure::Wrong(format!(
-                    "a row of the level `{}` is none of this run",
-                    row.level
-                )));
-            };
-            let (l1, squared, bias) = (row.l1, row.squared, row.bias);
-            let sums = self.sums.entry(place).or_insert_with(|| Summed {
-                first: row,
-                l1: Moments::default(),
-                squared: Moments::default(),
-                bias: Moments::default(),
-            });
-            sums.l1.push(l1);
-            sums.squared.push(squared);
-            sums.bias.push(bias);
+        for of_replicate in rows.take::<Vec<CubeDrawRow>>()?.chunk_by(|a, b| a.replicate == b.replicate) {
+            for (place, row) in of_replicate.iter().enumerate() {
+                self.draws.push(row)?;
+                if place == self.sums.len() {
+                    self.sums.push(Summed::new(row.clone()));
+                }
+                let sums = &mut self.sums[place];
+                sums.l1.push(row.l1);
+                sums.squared.push(row.squared);
+                sums.bias.push(row.bias);
+                sums.covered.push(row.covered);
+            }
         }
         Ok(())
     }
@@ -364,8 +390,12 @@ impl Sink for CubeTables<'_> {
         if let Some(error) = error {
             return self.failures.push(&FailureRow { cell, error: error.to_owned() });
         }
+        // Noise given that tables add up is no measurement.
+        if self.planned.config.keep_draws && point.method != Way::Exact {
+            noisy::write(self.planned, self.folder, number)?;
+        }
         let variances: Vec<f64> = if closing.is_empty() { Vec::new() } else { decode(closing)? };
-        for (place, Summed { first, l1, squared, bias }) in sums {
+        for (Summed { first, l1, squared, bias, covered }, variance) in sums.into_iter().zip(variances) {
             self.errors.push(&CubeErrorRow {
                 cell,
                 level: first.level,
@@ -375,8 +405,9 @@ impl Sink for CubeTables<'_> {
                 replicates: l1.count(),
                 l1: l1.estimate(),
                 squared: squared.estimate(),
-                squared_computed: variances.get(place).copied().unwrap_or(f64::NAN),
+                squared_computed: variance,
                 bias: bias.estimate(),
+                covered: covered.estimate(),
             })?;
         }
         Ok(())
@@ -433,18 +464,13 @@ impl Study for Cube {
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
-            let mut figures = Figures::default();
-            figures.cells.extend(words(run)?);
+            let mut figures = Figures::of(words(run)?, run.all()?);
             run.each(|row: CubeDrawRow| {
                 let words = format!("{}, {}, areas of {}", row.level, row.query, row.size);
                 // Places have no number of their own.
                 let number = hash::word(&words);
                 figures.add(row.cell, number, || words.clone(), "l1", row.l1, Sample::drawn);
                 figures.add(row.cell, number, || words.clone(), "bias", row.bias, Sample::drawn);
-                Ok(())
-            })?;
-            run.each(|row: FailureRow| {
-                figures.failed.insert(row.cell, row.error);
                 Ok(())
             })?;
             Ok(figures)
@@ -454,8 +480,8 @@ impl Study for Cube {
 }
 
 /// The cells of a run, in words.
-fn words(run: &Run) -> Result<BTreeMap<Key, String>> {
-    let mut words = BTreeMap::new();
+fn words(run: &Run) -> Result<HashMap<Key, String>> {
+    let mut words = HashMap::new();
     run.each(|row: CubeCellRow| {
         let delta = row.delta.map_or(String::new(), |delta| format!(", delta {delta}"));
         words.insert(row.cell, format!("{}, {} noise, epsilon {}{delta}", row.method, row.law, row.epsilon));

@@ -3,6 +3,7 @@
 use super::{CubeCellRow, CubeErrorRow};
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, brief, grouped, replicates};
 use crate::study::tell::records::Named;
 use std::collections::HashMap;
@@ -33,7 +34,7 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     }
     let header = ["level", "query", "areas of"].into_iter().map(str::to_owned);
     let header: Vec<String> = header
-        .chain(methods.iter().flat_map(|method| [(*method).to_owned(), "computed".to_owned()]))
+        .chain(methods.iter().flat_map(|method| [*method, "computed", "held"].map(str::to_owned)))
         .collect();
     // In the order of a method that has all of them.
     let rows = |method: &str| lines.iter().filter(|(cell, _)| cell.method == method).count();
@@ -45,8 +46,12 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
         let of = |method: &&str| {
             let row = own.iter().find(|(cell, _)| cell.method == **method).map(|(_, row)| *row);
             match row {
-                Some(row) => [brief(root(row.squared)), short(libm::sqrt(row.squared_computed))],
-                None => [String::new(), String::new()],
+                Some(row) => [
+                    told(row.squared.root()),
+                    short(libm::sqrt(row.squared_computed)),
+                    format!("{:.1} %", 100.0 * row.covered.mean),
+                ],
+                None => Default::default(),
             }
         };
         let keys = [&first.level, &first.query, &first.size].map(String::clone);
@@ -61,20 +66,65 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
         format!("one that is moved to another area and other categories {} at most.", short(cell.moved));
     let text = format!(
         "Root mean squared errors of an answer, in counts, over {words} releases; beside each what follows from the variances of the \
-         noise. {added}{moved}"
+         noise, and how many 90 % intervals of a normal law with these held the true answer. {added}{moved}"
     );
-    Page::main(title).table(Table::new(3, header, places.iter().map(line).collect())).text(text)
+    let table = Table::new(3, header, places.iter().map(line).collect());
+    Page::main(&title).table(table).text(text).figure(figure(title, &methods, lines))
 }
 
-/// A number with four digits.
+/// Errors of all answers of a level and a query: a panel for each level, a series for each method.
+fn figure(title: String, methods: &[&str], lines: &[Line]) -> Figure {
+    let names = |of: fn(&CubeErrorRow) -> &String| -> Vec<String> {
+        grouped(lines.iter().map(|(_, row)| of(row)), |name| *name)
+            .into_iter()
+            .map(|own| own[0].clone())
+            .collect()
+    };
+    let (queries, levels) = (names(|row| &row.query), names(|row| &row.level));
+    let mark = |level: &String, method: &str, (place, query): (usize, &String)| {
+        let is = |(cell, row): &&Line| cell.method == method && row.level == *level && row.query == *query;
+        let own: Vec<&CubeErrorRow> = lines.iter().filter(is).map(|(_, row)| *row).collect();
+        let answers: f64 = own.iter().map(|row| row.answers as f64).sum();
+        let mean = |of: fn(&CubeErrorRow) -> f64| {
+            own.iter().map(|row| row.answers as f64 * of(row)).sum::<f64>() / answers
+        };
+        // Errors of sizes hang together: their standard errors add at most.
+        let (square, error) = (mean(|row| row.squared.mean), mean(|row| row.squared.standard_error));
+        // What is known has none but rounding.
+        (square > 1e-18).then(|| {
+            let interval = error.is_finite().then(|| {
+                let end = |x: f64| libm::sqrt(x.max(0.0));
+                (end(square - 1.96 * error), end(square + 1.96 * error))
+            });
+            Mark { interval, ..Mark::new(libm::sqrt(square), place as f64) }
+        })
+    };
+    let panel = |level: &String| {
+        let series = |method: &&str| Series {
+            name: (*method).to_owned(),
+            kind: Kind::Dots,
+            marks: queries.iter().enumerate().filter_map(|query| mark(level, method, query)).collect(),
+        };
+        Panel { title: level.clone(), series: methods.iter().map(series).collect() }
+    };
+    Figure {
+        name: Figure::named(&title),
+        title,
+        about: "The root mean squared error of an answer, query by query: a panel for each level, a series for each method.".into(),
+        x: Axis::new("root mean squared error, counts", Scale::Log),
+        y: Axis::new("", Scale::Names(queries.clone())),
+        panels: levels.iter().map(panel).collect(),
+        note: "Over all answers of a level. Intervals hold 95 % or more; what is known has no error.".into(),
+    }
+}
+
+/// An estimate with its error, where it has one.
+fn told(estimate: Estimate) -> String {
+    if estimate.standard_error.is_finite() { brief(estimate) } else { short(estimate.mean) }
+}
+
+/// A number with four digits; what is no more than rounding is 0.
 fn short(x: f64) -> String {
-    let digits = if x > 0.0 { (3 - libm::floor(libm::log10(x)) as i32).clamp(0, 9) } else { 0 };
+    let digits = if x > 1e-9 { (3 - libm::floor(libm::log10(x)) as i32).clamp(0, 9) } else { 0 };
     format!("{x:.*}", digits as usize)
-}
-
-/// The root of a mean square, with its error to first order.
-fn root(square: Estimate) -> Estimate {
-    let mean = libm::sqrt(square.mean);
-    let standard_error = if mean > 0.0 { square.standard_error / (2.0 * mean) } else { 0.0 };
-    Estimate { mean, standard_error }
 }

@@ -1,6 +1,7 @@
 //! The shape of a config file of a study of trees of tables.
 
 use crate::config::Preface;
+use crate::config::tables::{WireAttribute, WireKnown, WireQuery};
 use crate::config::wire::{Axis, WireCompare};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -29,6 +30,9 @@ pub(super) struct Wire {
     /// What the study says of itself; no figure depends on it.
     #[serde(default)]
     pub(super) about: Preface,
+    /// Whether what was measured in the first release of every cell is written as a noisy file, which `infer` reads.
+    #[serde(default)]
+    pub(super) keep_draws: bool,
     /// How `compare` judges runs of this config.
     #[serde(default)]
     pub(super) compare: WireCompare,
@@ -67,74 +71,6 @@ pub(super) struct WireData {
     pub(super) zeros: Vec<Spanned<String>>,
 }
 
-/// An attribute.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub(super) enum WireAttribute {
-    /// So many categories.
-    Number(i64),
-    /// Their names.
-    Names(Vec<String>),
-}
-
-/// What is known.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub(super) enum WireKnown {
-    /// The totals of a level.
-    Level(String),
-    /// The answers of a query on a level.
-    Query {
-        /// The level.
-        level: String,
-        /// The name of the query.
-        query: String,
-    },
-}
-
-/// `[[query]]`
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "CubeQuery")]
-pub(super) struct WireQuery {
-    /// Its name in results; default its attributes with `*` between, or "total".
-    pub(super) name: Option<String>,
-    /// The attributes that it tells apart; the others are summed over. None: the total.
-    #[schemars(with = "Vec<String>")]
-    pub(super) of: Spanned<Vec<String>>,
-    /// Of some of these groups of categories in their place.
-    #[serde(default)]
-    #[schemars(with = "BTreeMap<String, Vec<Vec<WireCategory>>>")]
-    pub(super) groups: BTreeMap<String, Spanned<Vec<Vec<WireCategory>>>>,
-    /// Shares of the budget, by level: all of them add up to 1.
-    #[serde(default = "no_shares")]
-    #[schemars(with = "BTreeMap<String, f64>")]
-    pub(super) shares: Spanned<BTreeMap<String, f64>>,
-}
-
-fn no_shares() -> Spanned<BTreeMap<String, f64>> {
-    Spanned::new(0..0, BTreeMap::new())
-}
-
-/// A category.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub(super) enum WireCategory {
-    /// Its number.
-    Number(i64),
-    /// Its name.
-    Name(String),
-}
-
-impl WireCategory {
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Name(name) => name.clone(),
-        }
-    }
-}
-
 /// `[[grid]]`
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -146,10 +82,11 @@ pub(super) struct WireBlock {
     /// Laws of the noise.
     #[schemars(with = "Axis<String>")]
     pub(super) law: Spanned<Axis<String>>,
-    /// Of the Gaussian laws: the delta at which epsilon is stated.
+    /// The delta at which epsilon is stated, for the Gaussian laws.
     #[schemars(with = "Option<f64>")]
     pub(super) delta: Option<Spanned<f64>>,
-    /// "unconstrained" (each answer with its own noise), "gls" (the best linear unbiased estimate).
+    /// "unconstrained" (each answer with its own noise), "gls" (the best linear unbiased estimate), "exact" (noise given that all
+    /// tables add up, where the detailed table alone is measured).
     #[schemars(with = "Axis<String>")]
     pub(super) method: Spanned<Axis<String>>,
     /// Releases of every cell.

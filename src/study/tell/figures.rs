@@ -59,6 +59,12 @@ impl Figures {
         self.data.clone()
     }
 
+    /// No figures yet of a run with cells that are named like this, some of which failed.
+    pub fn of(cells: HashMap<Key, String>, failed: Vec<FailureRow>) -> Self {
+        let failed = failed.into_iter().map(|row| (row.cell, row.error)).collect();
+        Self { cells, failed, ..Self::default() }
+    }
+
     /// No figures yet of a run with these cells, some of which failed.
     pub fn new(cells: HashMap<Key, CellRow>, failed: Vec<FailureRow>) -> Self {
         let words = |row: &CellRow| {
@@ -69,12 +75,9 @@ impl Figures {
         // The seeds of one cell are compared together.
         let stands = |row: &FailureRow| cells.get(&row.cell).is_none_or(|cell| cell.pooled.is_none());
         let named = cells.iter().filter(|(_, row)| !row.data.is_empty());
-        Self {
-            data: named.map(|(key, row)| (*key, row.data.clone())).collect(),
-            cells: cells.iter().map(|(key, row)| (*key, words(row))).collect(),
-            failed: failed.into_iter().filter(stands).map(|row| (row.cell, row.error)).collect(),
-            samples: BTreeMap::new(),
-        }
+        let data = named.map(|(key, row)| (*key, row.data.clone())).collect();
+        let names = cells.iter().map(|(key, row)| (*key, words(row))).collect();
+        Self { data, ..Self::of(names, failed.into_iter().filter(stands).collect()) }
     }
 
     /// Adds a value, unless the cell failed: of several seeds one may have; `place`: its number in the cell, and in words.

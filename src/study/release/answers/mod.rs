@@ -162,16 +162,6 @@ const REPLICATES: (usize, usize) = (100, 100_000);
 /// What a stated interval may miss by rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// A root of a mean square and its standard error.
-fn root(squares: &Moments) -> Estimate {
-    let Estimate { mean, standard_error } = squares.estimate();
-    let root = libm::sqrt(mean);
-    Estimate {
-        mean: root,
-        standard_error: if root > 0.0 { standard_error / (2.0 * root) } else { standard_error },
-    }
-}
-
 /// Errors as they come: of a group, or of the mean over groups.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
@@ -329,7 +319,7 @@ impl<'a> Answers<'a> {
                     count: query.counts[group],
                     replicates: replicates as u64,
                     mean: error.estimate(),
-                    rmse: root(square),
+                    rmse: square.estimate().root(),
                     mae: absolute.estimate(),
                     quantile_replicates: kept_replicates as u64,
                     low_50: quantile(0.25),
@@ -366,7 +356,7 @@ impl<'a> Answers<'a> {
                 replicates: replicates as u64,
                 mean: sums.error.estimate(),
                 mae: sums.absolute.estimate(),
-                rmse: root(&sums.square),
+                rmse: sums.square.estimate().root(),
                 coverage: finite(coverage.mean),
                 stated_by: by[place].map(|by| by.word().to_owned()),
                 coverage_se: finite(coverage.standard_error),
