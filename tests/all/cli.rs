@@ -2,9 +2,11 @@
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use crate::place::Place;
+use congenial::input::CsvTable;
 use congenial::study::cells::CellRow;
 use congenial::study::release::{ChainRow, ErrorRow, LevelRow};
 use congenial::table::Writer;
+use std::collections::HashMap;
 use std::path::Path;
 
 const COUNTS: &str = "zone,group,count\na1,a,5\na2,a,0\nb1,b,120\nb2,b,3\nb3,b,44\nc1,c,7\n";
@@ -529,8 +531,8 @@ fn the_projects_configs_plan() {
     for study in std::fs::read_dir(&root).unwrap() {
         for config in std::fs::read_dir(study.unwrap().path()).unwrap() {
             let config = config.unwrap().path();
-            // Its table is made by scripts/country.
-            if config.ends_with("country/full.toml") {
+            // Their tables are made by scripts/country and scripts/state.
+            if config.ends_with("country/full.toml") || config.ends_with("cube/state.toml") {
                 continue;
             }
             let output = place.command(&["plan", config.to_str().unwrap()]).output().unwrap();
@@ -746,6 +748,83 @@ fn simulate_with_a_limit_writes_the_first_rows() {
         std::fs::read_to_string(place.path("few.csv")).unwrap(),
         text.lines().take(5).map(|line| format!("{line}\n")).collect::<String>()
     );
+}
+
+const PERSONS: &str = "\
+[[class]]
+leaves = 1.0
+mean = 40
+size = 3
+attributes = { sex = { f = 3, m = 1 }, home = { house = 1 } }
+[[class]]
+leaves = 0.5
+mean = 7
+attributes = { sex = { f = 1, m = 0 }, home = { barracks = 2, ship = 2 } }
+";
+
+/// Persons of two classes in 4,000 leaves: their numbers, shares and the leaves that have any are within 5 standard errors of what the
+/// classes say. Every leaf is in the list, and only rows that are asked for.
+#[test]
+fn persons_are_those_of_their_classes() {
+    let layout = "state,group,blocks\n10,a,2000\n10,b,2000\n11,c,5\n";
+    let place = Place::new(&[("layout.csv", layout), ("persons.toml", PERSONS)]);
+    fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        let layout = ["simulate", "layout.csv", "--expand", "blocks", "--leaf", "block"];
+        [&layout[..], &["--seed", "7", "--persons", "persons.toml"], more].concat()
+    }
+    let arguments = run(&["--only", "state=10", "--areas", "areas.csv", "--out", "cells.parquet"]);
+    let told = place.command(&arguments).output().unwrap();
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.contains("4,000 leaves"), "{told}");
+    let list = std::fs::read_to_string(place.path("areas.csv")).unwrap();
+    assert!(list.starts_with("state,group,block\n10,a,1\n") && list.lines().count() == 4001);
+    let cells = CsvTable::read(&place.path("cells.parquet")).unwrap();
+    assert_eq!(cells.columns, ["state", "group", "block", "home", "sex", "count"]);
+    let mut counts: HashMap<(&str, &str), Vec<f64>> = HashMap::new();
+    for row in 0..cells.len() {
+        let count: f64 = cells.text(row, 5).parse().unwrap();
+        assert!(count > 0.0);
+        counts.entry((cells.text(row, 3), cells.text(row, 4))).or_default().push(count);
+    }
+    let sum = |home: &str, sex: &str| counts.get(&(home, sex)).map_or(0.0, |own| own.iter().sum::<f64>());
+    let near =
+        |got: f64, want: f64, error: f64| assert!((got - want).abs() < 5.0 * error, "{got} {want} {error}");
+    // The sum of 4,000 negative binomial counts with the mean 40 and the variance 40 + 40²/3.
+    let house = sum("house", "f") + sum("house", "m");
+    near(house, 160_000.0, (4000.0 * (40.0 + 1600.0 / 3.0f64)).sqrt());
+    near(sum("house", "f") / house, 0.75, (0.75 * 0.25 / house).sqrt());
+    let (barracks, ship) = (sum("barracks", "f"), sum("ship", "f"));
+    // Half of the leaves, with the mean 7 and the variance 7 + 49.
+    near(barracks + ship, 14_000.0, (4000.0 * (0.5 * 56.0 + 0.25 * 49.0f64)).sqrt());
+    near(barracks / (barracks + ship), 0.5, 0.5 / (barracks + ship).sqrt());
+    assert_eq!((sum("barracks", "m"), counts.len()), (0.0, 4));
+    place.refuses(
+        &run(&["--only", "state=12", "--areas", "a.csv", "--out", "b.csv"]),
+        &["layout.csv", "no row has state=12"],
+    );
+    place.refuses(
+        &run(&["--only", "state", "--areas", "a.csv", "--out", "b.csv"]),
+        &["--only: got state, want COLUMN=VALUE"],
+    );
+    place.refuses(&run(&["--out", "b.csv"]), &["--areas"]);
+    let refused = |from: &str, to: &str, wanted: &[&str]| {
+        assert!(PERSONS.contains(from), "{from}");
+        place.write("persons.toml", &PERSONS.replacen(from, to, 1));
+        place.refuses(&run(&["--areas", "a.csv", "--out", "b.csv"]), wanted);
+        assert!(!place.path("a.csv").exists() && !place.path("b.csv").exists());
+    };
+    refused("leaves = 0.5", "leaves = 1.5", &["persons.toml: class 2: leaves = 1.5, want a share in (0, 1]"]);
+    refused("mean = 40", "mean = 0", &["class 1: mean = 0, size = 3: want a mean in"]);
+    refused("f = 1, m = 0", "f = -1, m = 0", &["class 2: sex.f = -1, want a weight >= 0"]);
+    refused("f = 1, m = 0", "f = 0, m = 0", &["class 2: sex: want a weight above 0"]);
+    refused(
+        "home = { house = 1 }",
+        "house = { house = 1 }",
+        &["class 2: attributes home, sex, want those of the first class"],
+    );
+    refused("size = 3", "sizes = 3", &["persons.toml", "sizes"]);
+    place.write("persons.toml", "class = []\n");
+    place.refuses(&run(&["--areas", "a.csv", "--out", "b.csv"]), &["no [[class]], want one at least"]);
 }
 
 #[test]
