@@ -24,20 +24,30 @@ pub(super) fn read(path: &Path, noisy: &Noisy) -> Result<Vec<District>> {
     let table = CsvTable::read_wanted(path, &Wanted::readable())?;
     let key = |level: &String| table.column(&data_column(level, &["name", "weight"]));
     let keys = noisy.columns.iter().map(key).collect::<Result<Vec<_>>>()?;
+    let parts = noisy.parts();
+    of_table(&table, &keys, (noisy.query_words(), &noisy.path), |own| parts.get(own).copied())
+}
+
+/// Reads them from a table. `keys`: its columns that name a part; then what a part and what it is part of is called, and the file that has
+/// the parts; `find`: the number of a part.
+pub(in crate::infer) fn of_table(
+    table: &CsvTable,
+    keys: &[usize],
+    ((part, word), file): ((&str, &str), &Path),
+    find: impl Fn(&[&str]) -> Option<u32>,
+) -> Result<Vec<District>> {
     let name = table.column("name")?;
     let weight = table.columns.iter().position(|column| column == "weight");
-    let (part, word) = noisy.query_words();
     if table.is_empty() {
         let message = format!("no rows below the header, want one for each {part} of each {word}");
-        return Err(Failure::data(path, message));
+        return Err(Failure::data(&table.path, message));
     }
-    let parts = noisy.parts();
     let (mut places, mut districts): (HashMap<&str, usize>, Vec<District>) = Default::default();
     let mut seen: HashMap<(usize, u32), usize> = HashMap::new();
     for row in 0..table.len() {
         let own: Vec<&str> = keys.iter().map(|&place| table.text(row, place)).collect();
-        let leaf = *parts.get(&own).ok_or_else(|| {
-            let message = format!("`{}` is no {part} of {}", own.join(", "), noisy.path.display());
+        let leaf = find(&own).ok_or_else(|| {
+            let message = format!("`{}` is no {part} of {}", own.join(", "), file.display());
             table.bad_row(row, message)
         })?;
         let text = table.text(row, name);

@@ -1,6 +1,6 @@
 //! A noisy file of tables of attributes: the areas, what was measured of each, and how noisy it is.
 
-use crate::catalogue::{LawKind, noise};
+use crate::catalogue::{LawKind, Place, noise};
 use crate::config::tables::AreaTables;
 use crate::cube::{Domain, Gls, Marginal, Measurements, Query};
 use crate::failure::{Failure, Result};
@@ -90,7 +90,7 @@ impl Measured {
         };
         if let Some(place) = file.method {
             let rows = differing(&table, &[place], |_| 0);
-            let method = file.method(&rows, crate::catalogue::Place::Tree { inequalities: false })?;
+            let method = file.method(&rows, Place::Tree { inequalities: false })?;
             if !method.kind().is_free() {
                 let message =
                     format!("`method` = `{}`, want the answers as they were measured", method.name());
@@ -297,7 +297,7 @@ impl<'a> Rows<'a> {
             .filter(|&row| !known[row])
             .map(|row| (row, group(row)))
             .collect();
-        let place = crate::catalogue::Place::Tree { inequalities: false };
+        let place = Place::Tree { inequalities: false };
         let (law, assumed, scales) =
             file.noise(&measured, (levels * queries, "each query of a level"), place)?;
         Ok((law, assumed, scales.chunks_exact(queries).map(<[f64]>::to_vec).collect()))

@@ -9,8 +9,8 @@ mod page;
 mod sets;
 
 use self::measured::Measured;
-use self::sets::AreaSet;
 use super::Wish;
+use super::districts::District;
 use super::interval::{By, Met, meet};
 use super::write::{IntervalRow, Told};
 use crate::catalogue::Family;
@@ -53,7 +53,7 @@ struct Answer {
 pub struct AreaInferred {
     measured: Measured,
     level: f64,
-    sets: Vec<AreaSet>,
+    sets: Vec<District>,
     /// Where the sets come from.
     file: Option<PathBuf>,
     answers: Vec<Answer>,
@@ -96,7 +96,7 @@ pub(super) fn of(wish: &Wish) -> Result<Option<AreaInferred>> {
 }
 
 impl AreaInferred {
-    fn new(measured: Measured, wish: &Wish, sets: Vec<AreaSet>) -> Result<Self> {
+    fn new(measured: Measured, wish: &Wish, sets: Vec<District>) -> Result<Self> {
         let queries = measured.gls.measurements().queries();
         let each: usize = queries.iter().map(Marginal::answers).sum();
         let areas = measured.tree().nodes();
@@ -115,7 +115,7 @@ impl AreaInferred {
             return Err(Failure::data(wish.queries.as_deref().unwrap_or(&measured.path), message));
         }
         let mut wanted = vec![has_areas; areas];
-        sets.iter().flat_map(|set| &set.weights).for_each(|(area, _)| wanted[*area] = true);
+        sets.iter().flat_map(|set| &set.weights).for_each(|(area, _)| wanted[*area as usize] = true);
         let refused = |e: Error| Failure::data(&measured.path, e.to_string());
         let estimates = estimates(&measured, &wanted).map_err(refused)?;
         let mut told = Self {
@@ -172,12 +172,13 @@ impl AreaInferred {
         for (number, set) in self.sets.iter().enumerate() {
             let each = self.queries().iter().map(Marginal::answers).sum();
             let mut sum = vec![0.0; each];
-            for (area, weight) in &set.weights {
+            let weights: Vec<(usize, f64)> =
+                set.weights.iter().map(|&(area, weight)| (area as usize, f64::from(weight))).collect();
+            for (area, weight) in &weights {
                 sum.iter_mut().zip(&estimates[*area]).for_each(|(sum, x)| *sum += weight * x);
             }
-            let least =
-                if set.weights.iter().all(|(_, weight)| *weight > 0.0) { 0.0 } else { f64::NEG_INFINITY };
-            let variances = self.measured.gls.variances(&set.weights);
+            let least = if weights.iter().all(|(_, weight)| *weight > 0.0) { 0.0 } else { f64::NEG_INFINITY };
+            let variances = self.measured.gls.variances(&weights);
             all.extend(self.tell(Err(number as u32), &sum, &variances, (least, f64::INFINITY)));
         }
         self.answers.extend(all);
