@@ -10,6 +10,8 @@ use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 
+/// Categories of an attribute at most: as many as a table has cells.
+const MOST: i64 = 1 << 24;
 /// The name of the query of everything where it has no other.
 const TOTAL: &str = "total";
 
@@ -146,7 +148,7 @@ struct WireData {
 impl AreaTables {
     /// Reads what a text says of the tables: a config of the study `cube`, or a part of it. `path`: its name in messages.
     ///
-    /// Refused, with the place in the text: what is refused in a config, but for shares, which are not looked at.
+    /// Refused, with the place in the text: what is refused in a config, but that shares need not add up.
     pub(crate) fn of(path: &Path, text: &str) -> Result<Self> {
         let checker = Checker::new(path, text, text, |_| None);
         let Wire { data, query } = checker.parse()?;
@@ -167,6 +169,14 @@ impl AreaTables {
         let mut attributes = Vec::new();
         for (name, given) in given.attributes {
             let categories: Vec<String> = match given.get_ref() {
+                WireAttribute::Number(n) if *n > MOST => {
+                    let label = format!("want at most {MOST} categories");
+                    return Err(checker.error(
+                        format!("data.attributes.{name}: got {n}"),
+                        given.span(),
+                        label,
+                    ));
+                }
                 WireAttribute::Number(n) => {
                     (0..checker.count(&format!("data.attributes.{name}"), *n, given.span())?)
                         .map(|category| category.to_string())
@@ -212,6 +222,7 @@ impl AreaTables {
         };
         let place = self::level(checker, "data.known", (level, known.span()), self)?;
         let total = Query::total();
+        let is_taken = self.queries.iter().any(|asked| asked.name == TOTAL);
         let all = &mut self.queries;
         let found = match name {
             Some(name) => all.iter_mut().find(|asked| asked.name == *name),
@@ -223,6 +234,11 @@ impl AreaTables {
                 let names: Vec<&str> = all.iter().map(|asked| asked.name.as_str()).collect();
                 let message = format!("data.known: got the query `{name}`");
                 return Err(checker.error(message, known.span(), one_of(name, &names)));
+            }
+            (None, None) if is_taken => {
+                let label =
+                    "want another name for the query that is called `total`: totals that are known have it";
+                return Err(checker.error("query: got `total` twice", known.span(), label));
             }
             (None, None) => {
                 let measured = vec![Measured::Not; self.levels.len()];

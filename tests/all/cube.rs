@@ -262,6 +262,31 @@ fn exact_noise_is_that_of_independent_trees() {
     assert_eq!(seen, 2);
 }
 
+/// No record can be added where all cells are in some known query, though none has all; one with a tiny loss does not pay 0.
+#[test]
+fn what_known_queries_leave_open_is_told() {
+    let place = place();
+    let queries = "[[query]]\nname = \"young\"\nof = [\"age\"]\ngroups = { age = [[\"0-17\"]] }\n".to_owned()
+        + "[[query]]\nname = \"rest\"\nof = [\"age\"]\ngroups = { age = [[\"18-64\", \"65+\"]] }\n[[query]]\n"
+        + "of = [\"sex\", \"age\"]";
+    let known =
+        "known = [{ level = \"county\", query = \"young\" }, { level = \"county\", query = \"rest\" }]";
+    let config = CONFIG
+        .replacen("[[query]]\nof = [\"sex\", \"age\"]", &queries, 1)
+        .replace("known = [\"county\"]", known)
+        .replace("400", "1");
+    place.write("cube.toml", &config);
+    place.prints(&["run", "cube.toml", "--out", "both"]);
+    assert!(place.rows::<CubeCellRow>("both").iter().all(|row| row.added.is_none()));
+    let laws = "[\"double-geometric\", \"discrete-gaussian\", \"laplace\", \"gaussian\"]";
+    let tiny =
+        CONFIG.replace("epsilon = 2.0", "epsilon = 1e-8").replace(laws, "\"laplace\"").replace("400", "1");
+    place.write("cube.toml", &tiny);
+    place.prints(&["run", "cube.toml", "--out", "tiny"]);
+    let page = place.prints(&["report", "tiny", "--full"]);
+    assert!(page.split_whitespace().collect::<Vec<_>>().join(" ").contains("2.000e-8 at most"), "{page}");
+}
+
 /// One error, with the place, the value and what is wanted.
 #[test]
 fn wrong_input_is_refused() {
@@ -313,6 +338,16 @@ fn wrong_input_is_refused() {
         &["`grown` of `street` is measured, which ties the cells", "the query of all attributes alone"];
     config("method = [\"unconstrained\", \"gls\"]", exact, ties);
     config("delta = 1e-6\n", "", &["delta: missing", "discrete-gaussian"]);
+    config(
+        "sex = [\"f\", \"m\"]",
+        "sex = 2000000000",
+        &["data.attributes.sex: got 2000000000", "at most 16777216"],
+    );
+    config(
+        "of = []\nshares = { town = 0.1, street = 0.2 }",
+        "name = \"total\"\nof = [\"sex\"]\nshares = { town = 0.1, street = 0.2 }",
+        &["query: got `total` twice", "another name"],
+    );
     config("epsilon = 2.0", "epsilon = 0.0", &["epsilon: got 0"]);
     config("law = [", "law = [\"l2\", ", &["law: got `l2`", "want one of"]);
     place.write("cube.toml", CONFIG);

@@ -258,6 +258,36 @@ fn variances_alone_are_taken_as_normal() {
     assert_eq!(written.len(), 9 * 9);
 }
 
+/// What follows from what is known is what it is, under any law: whole, and no part of what a normal law says of the rest.
+#[test]
+fn what_follows_from_known_answers_is_fixed() {
+    let tables = "[data]\nlevels = [\"street\"]\nattributes = { sex = [\"f\", \"m\"] }\n[[query]]\nof = [\"sex\"]\n\
+                  [[query]]\nname = \"women\"\nof = [\"sex\"]\ngroups = { sex = [[\"f\"]] }\n";
+    let noisy = "street,query,sex,value,law,scale,known\n,women,f,234,laplace,1,true\nA,women,f,77,laplace,1,true\n\
+                 B,women,f,157,laplace,1,true\nA,sex,f,70,laplace,3,false\nA,sex,m,5,laplace,3,false\nB,sex,f,99,laplace,3,false\n\
+                 B,sex,m,31,laplace,3,false\n";
+    let place = Place::new(&[("tables.toml", tables), ("noisy.csv", noisy)]);
+    let wish = Wish { tables: Some(place.path("tables.toml")), ..Wish::of(place.path("noisy.csv")) };
+    let told = told(&wish).unwrap();
+    let mut women = Vec::new();
+    for (row, keys) in rows(&*told) {
+        let is_fixed = keys[2] == "f";
+        assert_eq!(
+            (row.standard_deviation == 0.0, &*row.found_by == "law"),
+            (is_fixed, is_fixed),
+            "{keys:?} {row:?}"
+        );
+        if is_fixed {
+            assert!(row.low == row.high && row.met == "whole", "{row:?}");
+            women.push(row.estimate.round());
+        }
+    }
+    assert_eq!(women, [234.0, 234.0, 77.0, 77.0, 157.0, 157.0]);
+    let page = told.page().to_text(120);
+    let line = page.lines().find(|line| line.contains("street") && line.contains("sex")).unwrap();
+    assert!(line.contains("normal"), "{page}");
+}
+
 /// One error each, with the place, the value and what is wanted.
 #[test]
 fn wrong_files_are_refused() {
@@ -275,7 +305,11 @@ fn wrong_files_are_refused() {
         place.write("noisy.csv", &good.replacen(from, to, 1));
         place.refuses(&command, wanted);
     };
-    refused("street,query", "block,query", &["noisy.csv: no column `street`"]);
+    refused(
+        "street,query",
+        "block,query",
+        &["noisy.csv: a column `block`, want none but street, query, sex"],
+    );
     refused("A,sex,f", "A,six,f", &["noisy.csv: line 3: `query` = `six`, want one of sex, total"]);
     refused("A,sex,f", "A,sex,x", &["line 3: the query `sex` has no answer `x`, want such as `f`"]);
     refused("A,sex,f", "A,sex,", &["line 3: the query `sex` has no answer ``"]);
@@ -293,13 +327,29 @@ fn wrong_files_are_refused() {
     );
     refused("A,sex,m,1,laplace", "A,sex,m,1,gaussian", &["line 4", "`law` = `gaussian`"]);
     refused("A,sex,m,1,", "A,sex,m,many,", &["line 4", "`value` = `many`"]);
+    refused(
+        "law,scale,known\n",
+        "law,scale,knwon\n",
+        &["noisy.csv: a column `knwon`, want none but street, query, sex"],
+    );
+    place.write(
+        "noisy.csv",
+        &good.replace("laplace", "double-geometric").replace("A,sex,m,1,", "A,sex,m,1.5,"),
+    );
+    place.refuses(&command, &["line 4: `value` = `1.5`, want an integer, as double-geometric noise leaves"]);
+    place.write("noisy.csv", &good.replace(",2,false", ",1e-200,false"));
+    place.refuses(&command, &["noisy.csv", "variance: got 2", "want 0, or a number from 2^-300"]);
     refused(",total,,9,", ",total,,9.5,", &["line 2", "is known, want a count"]);
     refused(
         "street,query,sex,value,law,scale,known\n",
         "street,query,sex,value,law,scale,method\n",
         &["line 3: `method` = `false`, and `true` on line 2"],
     );
-    refused("law,scale,known\n", "law,x,known\n", &["by the columns `law` and `scale`, or by `variance`"]);
+    refused(
+        "law,scale,known\n",
+        "law,variance,known\n",
+        &["by the columns `law` and `scale`, or by `variance`"],
+    );
     place.write(
         "noisy.csv",
         &good
@@ -312,6 +362,15 @@ fn wrong_files_are_refused() {
     let known = good.to_owned() + "A,total,,5,laplace,1,true\nB,total,,5,laplace,1,true\n";
     place.write("noisy.csv", &known);
     place.refuses(&command, &["known counts do not go together", "`total`"]);
+    // However large they are.
+    let large = "street,query,sex,value,law,scale,known\n,total,,20000015,laplace,1,true\nA,total,,10000000,laplace,1,true\n\
+                 B,total,,10000000,laplace,1,true\n"
+        .to_owned();
+    place.write(
+        "noisy.csv",
+        &(large + &good.lines().skip(2).fold(String::new(), |all, line| all + line + "\n")),
+    );
+    place.refuses(&command, &["known counts do not go together", "20000015 is known"]);
     // Totals alone do not tell the cells.
     place.write(
         "noisy.csv",

@@ -139,6 +139,9 @@ fn only_of<'a>(table: &CsvTable, only: &'a str) -> Result<(usize, &'a str)> {
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let layout = Layout::read(arguments)?;
     match (&arguments.persons, &arguments.areas) {
+        (Some(_), Some(areas)) if *areas == arguments.out => {
+            Err(Failure::Usage(format!("--areas: got {}, want another file than --out", areas.display())))
+        }
         (Some(persons), Some(areas)) => {
             people(&layout, &Persons::read(persons)?, (areas, &arguments.out), arguments.seed)
         }

@@ -5,8 +5,8 @@ use crate::rng::{Stream, geometric, open01};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Persons of a leaf at most, and what a mean may be at most.
-const MOST: f64 = 1e9;
+/// A mean at most, and a size.
+const MOST: (f64, u32) = (1e6, 1_000_000);
 
 /// Classes of persons.
 #[derive(serde::Deserialize)]
@@ -60,7 +60,7 @@ impl Persons {
     /// below 0 or all 0.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = crate::files::text(path, "cannot read the persons")?;
-        let wire: Wire = toml::from_str(&text).map_err(|e| Failure::data(path, e.to_string()))?;
+        let wire: Wire = toml::from_str(&text).map_err(|e| Failure::data(path, e.message().to_owned()))?;
         let refused =
             |number: usize, message: String| Failure::data(path, format!("class {}: {message}", number + 1));
         let Some(first) = wire.class.first() else {
@@ -75,10 +75,11 @@ impl Persons {
             if !(class.leaves > 0.0 && class.leaves <= 1.0) {
                 return Err(refused(format!("leaves = {}, want a share in (0, 1]", class.leaves)));
             }
-            if !(class.mean > 0.0 && class.mean <= MOST) || class.size == 0 {
+            let is_good = class.mean > 0.0 && class.mean <= MOST.0 && (1..=MOST.1).contains(&class.size);
+            if !is_good {
                 let (mean, size) = (class.mean, class.size);
                 return Err(refused(format!(
-                    "mean = {mean}, size = {size}: want a mean in (0, 10^9], a size of 1 at least"
+                    "mean = {mean}, size = {size}: want a mean in (0, 10^6] and a size from 1 to 10^6"
                 )));
             }
             if !class.attributes.keys().eq(names.iter().copied()) {

@@ -5,7 +5,7 @@ use crate::config::tables::AreaTables;
 use crate::cube::{Domain, Gls, Marginal, Measurements, Query};
 use crate::failure::{Failure, Result};
 use crate::infer::file::File;
-use crate::input::{AreaColumns, AreaKeys, CsvTable, NOISY_TABLES, Wanted, footer};
+use crate::input::{AreaColumns, AreaKeys, CsvTable, NOISY, NOISY_TABLES, Wanted, footer};
 use crate::invariant::Hierarchy;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -75,6 +75,12 @@ impl Measured {
         if table.is_empty() {
             return Err(Failure::data(path, "no rows below the header, want one for each answer"));
         }
+        let is_there = |name: &&String| NOISY.contains(&&***name) || columns.keys().any(|key| key == **name);
+        if let Some(other) = table.columns.iter().find(|name| !is_there(name)) {
+            let keys: Vec<&str> = columns.keys().chain(NOISY).collect();
+            let message = format!("a column `{other}`, want none but {}", keys.join(", "));
+            return Err(Failure::data(path, message));
+        }
         let named = |name: &str| table.columns.iter().position(|column| column == name);
         let keys = columns.keys().map(|name| table.column(name)).collect::<Result<Vec<_>>>()?;
         let file = File {
@@ -109,8 +115,17 @@ impl Measured {
         let layout = Layout::of(&rows, &queries, tables.levels.len());
         let values = rows.values(&file, (&tables, &domain, &queries), &layout, &released)?;
         let (law, assumed, scales) = rows.noise(&file, &tables, &known)?;
+        if !assumed
+            && !law.is_continuous()
+            && let Some(row) = released.iter().position(|value| value.fract() != 0.0)
+        {
+            return Err(file.bad_value(row, format!(", want an integer, as {} noise leaves", law.name())));
+        }
         let variance = |(offset, &scale): (&Option<usize>, &f64)| {
-            let of = |scale: f64| noise(law, scale).map_or(f64::NAN, |noise| noise.variance());
+            // One that is no number of its own any more would be that of what is known.
+            let of = |scale: f64| {
+                noise(law, scale).map_or(f64::NAN, |noise| noise.variance().max(f64::MIN_POSITIVE))
+            };
             offset.map(|_| if scale > 0.0 { of(scale) } else { 0.0 })
         };
         let variances = layout.offsets.iter().zip(&scales);

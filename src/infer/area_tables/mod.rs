@@ -27,8 +27,9 @@ use std::path::PathBuf;
 const MOST: usize = 5_000_000;
 /// Numbers of tables that are held at once: 512 MiB.
 const KEEP: usize = 1 << 26;
-/// What is known is met to this part of it.
+/// What is known is met to this part of it, and as it is whole to less than a half.
 const ROUNDING: f64 = 1e-6;
+const HALF: f64 = 0.4;
 /// Beyond this a normal law says nothing of another.
 const FAR: f64 = 0.99;
 
@@ -200,7 +201,11 @@ impl AreaInferred {
                 for answer in first..first + number {
                     let estimate = estimates[told.len()];
                     let half = quantile * deviation;
-                    let (low, high, met) = meet(ends, estimate - half, estimate + half);
+                    let (low, high, met) = match deviation > 0.0 {
+                        true => meet(ends, estimate - half, estimate + half),
+                        // What follows from what is known is what it is.
+                        false => (estimate, estimate, Met::Whole),
+                    };
                     let (query, answer) = (query as u32, answer as u32);
                     told.push(Answer { of, query, answer, estimate, deviation, half, low, high, met });
                 }
@@ -245,7 +250,7 @@ fn estimates(measured: &Measured, wanted: &[bool]) -> crate::Result<Vec<Vec<f64>
                 let off = own
                     .iter()
                     .zip(known)
-                    .find(|(x, known)| (*x - *known).abs() > ROUNDING * (1.0 + known.abs()));
+                    .find(|(x, known)| (*x - *known).abs() > (ROUNDING * (1.0 + known.abs())).min(HALF));
                 if let Some((x, known)) = off {
                     let (name, words) = (&measured.tables.queries[query].name, measured.words(area));
                     let message = format!(

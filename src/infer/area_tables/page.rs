@@ -43,7 +43,7 @@ impl AreaInferred {
             .text(text)
             .table(self.levels())
             .text(
-                "Means over the answers of a row. Counts are >= 0, and no more than a known total of their area: intervals are cut there, \
+                "Means over the answers of a row. Counts are >= 0, and those of areas no more than a known total: intervals are cut there, \
                  and where nothing is left stands the nearest value that can be.",
             )
             .figure(by_size(self.marks(), self.level));
@@ -72,7 +72,10 @@ impl AreaInferred {
             own.half += answer.half;
             own.cut += usize::from(answer.met == Met::Cut);
             own.empty += usize::from(answer.met == Met::Empty);
-            own.by = self.by(answer).word();
+            // What is known is so by any law.
+            if own.by.is_empty() || answer.deviation > 0.0 {
+                own.by = self.by(answer).word();
+            }
         }
         let row = |((level, query), own): (&(usize, u32), &Sums)| {
             let query = *query as usize;

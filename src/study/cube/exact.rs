@@ -2,7 +2,7 @@
 
 use super::Planned;
 use super::config::Point;
-use crate::catalogue::{Family, Place, noise};
+use crate::catalogue::{Family, LawKind, Place, noise};
 use crate::config::tables::{Asked, Measured};
 use crate::imaging::L2;
 use crate::infer::exact_sampler;
@@ -49,10 +49,22 @@ pub(super) fn serves(planned: &Planned) -> std::result::Result<(), String> {
     let [detailed] = &tables.queries[..] else {
         return Err(format!("there are several such queries: {want}"));
     };
+    if detailed.measured.last() == Some(&Measured::Known) {
+        let last = tables.levels.last().map_or("", String::as_str);
+        return Err(format!(
+            "`{}` of `{last}` is known, and with it everything: nothing is left to draw",
+            detailed.name
+        ));
+    }
     match level(detailed, &|measured| *measured == Measured::Not) {
         "" => Ok(()),
         open => Err(format!("`{}` is not measured on the level `{open}`: {want}", detailed.name)),
     }
+}
+
+/// Whether the law of what is drawn is computed, too.
+pub(super) fn has_law(law: LawKind) -> bool {
+    matches!(law.family(), Family::DoubleGeometric | Family::DiscreteGaussian | Family::Gaussian)
 }
 
 impl Exact {

@@ -165,6 +165,14 @@ impl Planned {
         if self.config.points.iter().any(|point| point.method == Way::Exact) {
             exact::serves(self).map_err(|why| Failure::Usage(format!("{path}: method: {why}")))?;
         }
+        let has_none = |point: &&Point| point.method == Way::Exact && !exact::has_law(point.law);
+        if let Some(point) = self.config.points.iter().find(has_none) {
+            let message = format!(
+                "{path}: law: got `{}`, want double-geometric, discrete-gaussian or gaussian with `exact`",
+                point.law.name()
+            );
+            return Err(Failure::Usage(message));
+        }
         for point in &self.config.points {
             let refused = |e: crate::Error| Failure::Usage(format!("{path}: {}: {e}", point.words()));
             scales(self, point).map_err(refused)?;
@@ -187,15 +195,13 @@ impl Planned {
         (self.can_be_added().then_some(point.epsilon), moved)
     }
 
-    /// Whether a record can be added: a query that is known and leaves no cell out tells the number of all records.
+    /// Whether a record can be added: in some cell that no known query counts.
     fn can_be_added(&self) -> bool {
         let Areas { domain, queries, .. } = &self.areas;
-        let mut known = self.queries().iter().zip(queries);
-        let tells_all = |(asked, query): (&Asked, &crate::cube::Marginal)| {
-            asked.measured.contains(&Measured::Known)
-                && (0..domain.cells()).all(|cell| query.answer_of(domain, cell).is_some())
-        };
-        !known.any(tells_all)
+        let known = self.queries().iter().zip(queries);
+        let known: Vec<_> = known.filter(|(asked, _)| asked.measured.contains(&Measured::Known)).collect();
+        let counts = |cell: usize| known.iter().any(|(_, query)| query.answer_of(domain, cell).is_some());
+        (0..domain.cells()).any(|cell| !counts(cell))
     }
 }
 

@@ -59,11 +59,11 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     };
     let (_, words) = replicates(lines.iter().map(|(_, row)| row.replicates));
     let added = match cell.added {
-        Some(added) => format!("One record that is added or removed pays an epsilon of {}, ", short(added)),
+        Some(added) => format!("One record that is added or removed pays an epsilon of {}, ", loss(added)),
         None => "No record can be added or removed, since totals are known; ".to_owned(),
     };
     let moved =
-        format!("one that is moved to another area and other categories {} at most.", short(cell.moved));
+        format!("one that is moved to another area and other categories {} at most.", loss(cell.moved));
     let text = format!(
         "Root mean squared errors of an answer, in counts, over {words} releases; beside each what follows from the variances of the \
          noise, and how many 90 % intervals of a normal law with these held the true answer. {added}{moved}"
@@ -121,6 +121,11 @@ fn figure(title: String, methods: &[&str], lines: &[Line]) -> Figure {
 /// An estimate with its error, where it has one.
 fn told(estimate: Estimate) -> String {
     if estimate.standard_error.is_finite() { brief(estimate) } else { short(estimate.mean) }
+}
+
+/// A loss with four digits, however small.
+fn loss(epsilon: f64) -> String {
+    if epsilon > 1e-4 { short(epsilon) } else { format!("{epsilon:.3e}") }
 }
 
 /// A number with four digits; what is no more than rounding is 0.

@@ -30,7 +30,7 @@ pub(super) struct Wire {
     /// What the study says of itself; no figure depends on it.
     #[serde(default)]
     pub(super) about: Preface,
-    /// Whether what was measured in the first release of every cell is written as a noisy file, which `infer` reads.
+    /// Whether what was measured in the first release of every cell is written as a noisy file, which `infer` reads; not of `exact`.
     #[serde(default)]
     pub(super) keep_draws: bool,
     /// How `compare` judges runs of this config.
