@@ -60,9 +60,12 @@ pub(super) fn errors(
         .map(|from| from..(from + BATCH).min(draws as u64))
         .collect();
     let draw = |range: Range<u64>| {
-        let mut taken = Taken { targets, errors: Vec::new() };
-        prepared.draw(range, &mut Out { crew: &Pool, sink: &mut taken })?;
-        Ok(taken.errors)
+        let mut taken: Vec<Vec<f64>> = Vec::new();
+        let take = |error: &dyn Fn(usize) -> f64| {
+            taken.push(targets.iter().map(|target| target.value(error)).collect());
+        };
+        prepared.draw(range, &mut Out { crew: &Pool, sink: &mut OfNodes(take) })?;
+        Ok(taken)
     };
     let parts = ranges.into_par_iter().map(draw).collect::<Result<Vec<_>>>()?;
     let mut all = vec![Vec::with_capacity(draws); targets.len()];
@@ -72,20 +75,13 @@ pub(super) fn errors(
     Ok(all)
 }
 
-/// The errors of all targets, release by release.
-struct Taken<'a> {
-    targets: &'a [Target],
-    errors: Vec<Vec<f64>>,
-}
+/// Hands on the errors of all nodes or entries of every release; of what else there is nothing is taken.
+pub struct OfNodes<F>(
+    /// Takes them.
+    pub F,
+);
 
-impl Taken<'_> {
-    fn take(&mut self, error: impl Fn(usize) -> f64) {
-        let errors = self.targets.iter().map(|target| target.value(&error)).collect();
-        self.errors.push(errors);
-    }
-}
-
-impl Sink for Taken<'_> {
+impl<F: FnMut(&dyn Fn(usize) -> f64)> Sink for OfNodes<F> {
     fn wants_counts(&self) -> bool {
         true
     }
@@ -94,8 +90,8 @@ impl Sink for Taken<'_> {
 
     fn counts(&mut self, _: u64, errors: Errors) {
         match errors {
-            Errors::Integers(errors) => self.take(|v| errors[v] as f64),
-            Errors::Reals(errors) => self.take(|v| errors[v]),
+            Errors::Integers(errors) => (self.0)(&|v| errors[v] as f64),
+            Errors::Reals(errors) => (self.0)(&|v| errors[v]),
         }
     }
 

@@ -33,6 +33,23 @@ pub(in crate::infer) struct File<'a> {
     pub(in crate::infer) options: Option<usize>,
 }
 
+impl<'a> File<'a> {
+    /// The columns that mean something, beside these of keys. Refused: no column of values, and one that cannot be read.
+    pub(in crate::infer) fn of(table: &'a CsvTable, keys: Vec<usize>) -> Result<Self> {
+        Ok(Self {
+            table,
+            keys,
+            value: table.column("value")?,
+            law: table.optional("law")?,
+            scale: table.optional("scale")?,
+            variance: table.optional("variance")?,
+            known: table.optional("known")?,
+            method: table.optional("method")?,
+            options: table.optional("options")?,
+        })
+    }
+}
+
 impl File<'_> {
     /// An error at the value of a row; `what`: the rest of the message.
     pub(in crate::infer) fn bad_value(&self, row: usize, what: impl std::fmt::Display) -> Failure {

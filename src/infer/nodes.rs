@@ -3,7 +3,7 @@
 use super::file::{File, Told};
 use crate::catalogue::Place;
 use crate::failure::{Failure, Result};
-use crate::input::depth;
+use crate::input::{depth, names_above};
 use crate::invariant::Hierarchy;
 use std::collections::HashMap;
 
@@ -19,13 +19,7 @@ pub struct Nodes {
 impl Nodes {
     /// The keys of a node on so many levels below the total; blank below it.
     pub(super) fn keys(&self, node: usize, levels: usize) -> Vec<&str> {
-        let mut keys = vec![""; levels];
-        let mut v = node;
-        while v > 0 {
-            keys[self.tree.level(v) - 1] = &self.names[v];
-            v = self.tree.parent(v);
-        }
-        keys
+        names_above(&self.tree, levels, node, |v| &self.names[v])
     }
 
     /// What a file says of a tree. Refused: as [`super::Noisy::read`] says.

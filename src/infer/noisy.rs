@@ -61,7 +61,6 @@ impl Noisy {
             None => footer(path, NOISY_INVARIANTS)?.map(|text| Invariants::of(path, text)).transpose()?,
         };
         let table = CsvTable::read_wanted(path, &Wanted::readable())?;
-        let named = |name: &str| table.columns.iter().position(|column| column == name);
         let bounds: Vec<&str> = invariants.iter().flat_map(Invariants::bound_columns).collect();
         let is_key = |name: &str| !NOISY.contains(&name) && !name.is_empty() && !bounds.contains(&name);
         let keys: Vec<usize> = match keys.is_empty() {
@@ -78,17 +77,8 @@ impl Noisy {
         if let Some((name, why)) = table.unread().first() {
             return Err(Failure::data(path, format!("column `{name}` {why}")));
         }
-        let file = File {
-            table: &table,
-            keys,
-            value: table.column("value")?,
-            law: named("law"),
-            scale: named("scale"),
-            variance: named("variance"),
-            known: named("known"),
-            method: Some(table.column("method")?),
-            options: named("options"),
-        };
+        table.column("method")?;
+        let file = File::of(&table, keys)?;
         if table.is_empty() {
             return Err(Failure::data(path, "no rows below the header, want one for each count"));
         }

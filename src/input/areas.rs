@@ -99,6 +99,22 @@ impl AreaKeys {
     }
 }
 
+/// The names of a node and of those above it, one for each of so many levels below the root; blank below its own. `name`: that of a node.
+pub fn names_above<'a>(
+    tree: &Hierarchy,
+    levels: usize,
+    node: usize,
+    name: impl Fn(usize) -> &'a str,
+) -> Vec<&'a str> {
+    let mut names = vec![""; levels];
+    let mut v = node;
+    while v > 0 {
+        names[tree.level(v) - 1] = name(v);
+        v = tree.parent(v);
+    }
+    names
+}
+
 /// How many names of a row are not blank.
 pub fn depth(table: &CsvTable, levels: &[usize], row: usize) -> Result<usize> {
     let is_blank = |&&place: &&usize| table.text(row, place).is_empty();

@@ -319,12 +319,20 @@ impl CsvTable {
         Ok(self)
     }
 
-    /// The place of a column.
+    /// The place of a column. Refused: one that is not there, and one that cannot be read.
     pub fn column(&self, name: &str) -> Result<usize> {
-        self.columns.iter().position(|c| c == name).ok_or_else(|| {
+        self.optional(name)?.ok_or_else(|| {
             let have = self.columns.join(", ");
             Failure::data(&self.path, format!("no column `{name}`; the file has {have}"))
         })
+    }
+
+    /// The place of a column, if it is there. Refused: one that cannot be read.
+    pub fn optional(&self, name: &str) -> Result<Option<usize>> {
+        match self.unread.iter().find(|(unread, _)| unread == name) {
+            Some((_, why)) => Err(Failure::data(&self.path, format!("column `{name}` {why}"))),
+            None => Ok(self.columns.iter().position(|column| column == name)),
+        }
     }
 
     /// The table with some columns alone. Refused: a missing column.

@@ -1,6 +1,6 @@
 //! A list of all leaves of a tree, which does not depend on counts.
 
-use super::areas::AreaKeys;
+use super::areas::{AreaKeys, names_above};
 use super::{CsvTable, Wanted};
 use crate::failure::{Failure, Result};
 use crate::hash::FileDigest;
@@ -67,13 +67,7 @@ impl LeafList {
 
     /// The names of a node and of those above it; blank below its level.
     pub fn keys(&self, node: usize) -> Vec<&str> {
-        let mut keys = vec![""; self.places.len()];
-        let mut v = node;
-        while v > 0 {
-            keys[self.tree.level(v) - 1] = self.name(v);
-            v = self.tree.parent(v);
-        }
-        keys
+        names_above(&self.tree, self.places.len(), node, |v| self.name(v))
     }
 
     /// Finds the leaves of a table's rows, by the columns that name the nodes of each level. Refused: a missing column.

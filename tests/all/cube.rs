@@ -7,8 +7,8 @@ use congenial::study::cube::{CubeCellRow, CubeDrawRow, CubeErrorRow};
 use std::collections::HashMap;
 
 /// A county of two towns with two streets each.
-const AREAS: &str = "town,street\nA,A1\nA,A2\nB,B1\nB,B2\n";
-const CELLS: &str = "\
+pub const AREAS: &str = "town,street\nA,A1\nA,A2\nB,B1\nB,B2\n";
+pub const CELLS: &str = "\
 street,sex,age,count
 A1,f,0-17,3
 A1,m,65+,1

@@ -2,20 +2,12 @@
 //! refused.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
+use crate::cube::{AREAS, CELLS};
 use crate::place::Place;
 use congenial::infer::{IntervalRow, Told, Wish, infer, told};
 use congenial::input::CsvTable;
 use std::path::{Path, PathBuf};
 
-const AREAS: &str = "town,street\nA,A1\nA,A2\nB,B1\nB,B2\n";
-const CELLS: &str = "\
-street,sex,age,count
-A1,f,0-17,3
-A1,m,65+,1
-A2,f,18-64,20
-B1,m,18-64,130
-B2,f,0-17,2
-";
 /// Nothing is measured of towns; one query has groups that leave a category out.
 const CONFIG: &str = r#"
 name = "streets"

@@ -559,6 +559,9 @@ fn parquet_columns_of_numbers_dates_and_booleans() {
     let table = CsvTable::read_wanted(&path, &Wanted::readable()).unwrap();
     let unread: Vec<&str> = table.unread().iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(unread, ["stamp"]);
+    // Whoever asks for it is told.
+    assert!(table.column("stamp").unwrap_err().to_string().contains("column `stamp` has the type INT96"));
+    assert!(table.optional("stamp").is_err() && table.optional("none").unwrap().is_none());
     let row = |row| (0..9).filter(|&i| i != 7).map(|i| table.text(row, i).to_owned()).collect::<Vec<_>>();
     assert_eq!(row(0), ["4", "16777216", "12", "7", "20", "true", "1970-01-01", "1"]);
     assert_eq!(

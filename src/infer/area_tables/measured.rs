@@ -1,11 +1,11 @@
 //! A noisy file of tables of attributes: the areas, what was measured of each, and how noisy it is.
 
-use crate::catalogue::{LawKind, Place, noise};
+use crate::catalogue::{Family, LawKind, Place, noise};
 use crate::config::tables::AreaTables;
 use crate::cube::{Domain, Gls, Marginal, Measurements, Query};
 use crate::failure::{Failure, Result};
 use crate::infer::file::File;
-use crate::input::{AreaColumns, AreaKeys, CsvTable, NOISY, NOISY_TABLES, Wanted, footer};
+use crate::input::{AreaColumns, AreaKeys, CsvTable, NOISY, NOISY_TABLES, Wanted, footer, names_above};
 use crate::invariant::Hierarchy;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -81,19 +81,8 @@ impl Measured {
             let message = format!("a column `{other}`, want none but {}", keys.join(", "));
             return Err(Failure::data(path, message));
         }
-        let named = |name: &str| table.columns.iter().position(|column| column == name);
         let keys = columns.keys().map(|name| table.column(name)).collect::<Result<Vec<_>>>()?;
-        let file = File {
-            table: &table,
-            keys,
-            value: table.column("value")?,
-            law: named("law"),
-            scale: named("scale"),
-            variance: named("variance"),
-            known: named("known"),
-            method: named("method"),
-            options: None,
-        };
+        let file = File::of(&table, keys)?;
         if let Some(place) = file.method {
             let rows = differing(&table, &[place], |_| 0);
             let method = file.method(&rows, Place::Tree { inequalities: false })?;
@@ -145,15 +134,19 @@ impl Measured {
         self.gls.tree()
     }
 
+    /// Whether the noise is normal.
+    pub(super) fn is_normal(&self) -> bool {
+        self.law.family() == Family::Gaussian
+    }
+
+    /// Answers of all queries in an area.
+    pub(super) fn each(&self) -> usize {
+        self.gls.measurements().queries().iter().map(Marginal::answers).sum()
+    }
+
     /// The names of an area and of those above it; blank below its level.
     pub(super) fn keys(&self, area: usize) -> Vec<&str> {
-        let mut keys = vec![""; self.tables.levels.len() - 1];
-        let mut v = area;
-        while v > 0 {
-            keys[self.tree().level(v) - 1] = &self.names[v];
-            v = self.tree().parent(v);
-        }
-        keys
+        names_above(self.tree(), self.tables.levels.len() - 1, area, |v| &self.names[v])
     }
 
     /// An area in words.

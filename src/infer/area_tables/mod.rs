@@ -13,8 +13,7 @@ use super::Wish;
 use super::districts::District;
 use super::interval::{By, Met, meet};
 use super::write::{IntervalRow, Told};
-use crate::catalogue::Family;
-use crate::cube::{Answers, Estimate, Marginal, Variances};
+use crate::cube::{Answers, Estimate, Marginal, Query, Variances};
 use crate::engine::Pool;
 use crate::failure::{Failure, Result};
 use crate::invariant::Hierarchy;
@@ -83,8 +82,7 @@ pub(super) fn of(wish: &Wish) -> Result<Option<AreaInferred>> {
         return Err(Failure::Usage(message));
     }
     let measured = Measured::read(&wish.file, tables)?;
-    let is_normal = measured.law.family() == Family::Gaussian;
-    if wish.level > FAR && !is_normal {
+    if wish.level > FAR && !measured.is_normal() {
         let message = format!(
             "level: got {}, want at most {FAR} where the law of the errors is not computed: it is taken as normal, and far out that says \
              nothing",
@@ -98,9 +96,7 @@ pub(super) fn of(wish: &Wish) -> Result<Option<AreaInferred>> {
 
 impl AreaInferred {
     fn new(measured: Measured, wish: &Wish, sets: Vec<District>) -> Result<Self> {
-        let queries = measured.gls.measurements().queries();
-        let each: usize = queries.iter().map(Marginal::answers).sum();
-        let areas = measured.tree().nodes();
+        let (each, areas) = (measured.each(), measured.tree().nodes());
         let has_areas = areas.saturating_mul(each) <= MOST;
         if !has_areas && sets.is_empty() {
             let message = format!(
@@ -148,7 +144,7 @@ impl AreaInferred {
         for area in 0..most.len() {
             let level = self.tree().level(area);
             let asked = self.measured.tables.queries.iter().enumerate();
-            let total = asked.filter(|(_, asked)| asked.query == crate::cube::Query::total());
+            let total = asked.filter(|(_, asked)| asked.query == Query::total());
             let known = total.filter(|(query, _)| self.measured.is_known(level, *query));
             let own = known.filter_map(|(query, _)| Some(self.measured.answers(area, query)?[0]));
             let above = if area > 0 { most[self.tree().parent(area)] } else { f64::INFINITY };
@@ -171,8 +167,7 @@ impl AreaInferred {
     fn tell_sets(&mut self, estimates: &[Vec<f64>]) {
         let mut all = Vec::new();
         for (number, set) in self.sets.iter().enumerate() {
-            let each = self.queries().iter().map(Marginal::answers).sum();
-            let mut sum = vec![0.0; each];
+            let mut sum = vec![0.0; self.measured.each()];
             let weights: Vec<(usize, f64)> =
                 set.weights.iter().map(|&(area, weight)| (area as usize, f64::from(weight))).collect();
             for (area, weight) in &weights {
@@ -216,7 +211,7 @@ impl AreaInferred {
 
     /// Whether the law of all errors is normal.
     fn is_guaranteed(&self) -> bool {
-        self.measured.law.family() == Family::Gaussian && !self.measured.assumed
+        self.measured.is_normal() && !self.measured.assumed
     }
 
     fn by(&self, answer: &Answer) -> By {

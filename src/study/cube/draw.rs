@@ -174,6 +174,15 @@ pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<Vec<Option<
 impl<'a> Ready<'a> {
     /// Errors: scales out of range; queries from which not every cell follows; tables that do not fit.
     pub(super) fn new(planned: &'a Planned, cell: usize) -> Result<Self> {
+        Self::with(planned, cell, planned.config.points[cell].method)
+    }
+
+    /// The cell with its noise alone. Errors: scales out of range.
+    pub(super) fn free(planned: &'a Planned, cell: usize) -> Result<Self> {
+        Self::with(planned, cell, Way::Unconstrained)
+    }
+
+    fn with(planned: &'a Planned, cell: usize, method: Way) -> Result<Self> {
         let (point, areas) = (planned.config.points[cell], &planned.areas);
         let scales = scales(planned, &point)?;
         let levels = areas.list.tree.levels();
@@ -192,7 +201,7 @@ impl<'a> Ready<'a> {
         }
         let measurements = Measurements::new(&areas.domain, areas.queries.clone(), variances)?;
         let key = planned.units[cell].key;
-        let made = match point.method {
+        let made = match method {
             Way::Gls => Made::Gls(Box::new(Gls::new(&areas.list.tree, measurements.clone())?)),
             Way::Exact => Made::Exact(Exact::new(planned, &point, &scales, key)?),
             Way::Unconstrained => Made::Free,
@@ -296,9 +305,9 @@ impl<'a> Ready<'a> {
         let crew: &dyn Crew = &Pool;
         let draw = |(): &mut (), batch: Range<u64>| {
             let mut sums = Vec::new();
-            exact.draw(replicate, batch, &mut |errors| {
-                for (v, error) in errors.iter().enumerate() {
-                    self.see(&mut sums, (v, DETAILED), std::slice::from_ref(error));
+            exact.draw(replicate, batch, |error| {
+                for v in 0..self.tree().nodes() {
+                    self.see(&mut sums, (v, DETAILED), &[error(v)]);
                 }
             })?;
             Ok(sums)

@@ -5,11 +5,11 @@ use super::config::Point;
 use crate::catalogue::{Family, LawKind, Place, noise};
 use crate::config::tables::{Asked, Measured};
 use crate::imaging::L2;
-use crate::infer::exact_sampler;
+use crate::infer::{OfNodes, exact_sampler};
 use crate::inference::NodeLaws;
 use crate::invariant::{Hierarchy, Region};
-use crate::law::{DiscreteGaussian, DoubleGeometric, Errors};
-use crate::methods::{Draws, On, OnTree, Out, Problem, Sink, Streams, Sums};
+use crate::law::{DiscreteGaussian, DoubleGeometric};
+use crate::methods::{Draws, On, OnTree, Out, Problem, Streams};
 use crate::privacy::Calibration;
 use crate::rng::{Role, TaskKey};
 use crate::{Alone, Error, Result};
@@ -108,10 +108,15 @@ impl Exact {
     }
 
     /// The noise of some cells in a replicate, each cell by a stream of its own: of every cell its errors by node. Errors: the sampler.
-    pub(super) fn draw(&self, replicate: u64, cells: Range<u64>, see: &mut dyn FnMut(&[f64])) -> Result<()> {
+    pub(super) fn draw(
+        &self,
+        replicate: u64,
+        cells: Range<u64>,
+        see: impl FnMut(&dyn Fn(usize) -> f64),
+    ) -> Result<()> {
         let from = replicate * self.cells;
-        let mut taken = Taken { see, reals: Vec::new() };
-        self.draws.draw(from + cells.start..from + cells.end, &mut Out { crew: &Alone, sink: &mut taken })
+        let out = &mut Out { crew: &Alone, sink: &mut OfNodes(see) };
+        self.draws.draw(from + cells.start..from + cells.end, out)
     }
 }
 
@@ -139,35 +144,4 @@ fn deviations(point: &Point, tree: &Hierarchy, calibration: &Calibration) -> Res
             "double-geometric, discrete-gaussian or gaussian with `exact`",
         )),
     }
-}
-
-/// Hands on the errors of all nodes.
-struct Taken<'a> {
-    see: &'a mut dyn FnMut(&[f64]),
-    reals: Vec<f64>,
-}
-
-impl Sink for Taken<'_> {
-    fn wants_counts(&self) -> bool {
-        true
-    }
-
-    fn level(&mut self, _: u64, _: u32, _: Sums, _: bool) {}
-
-    fn counts(&mut self, _: u64, errors: Errors) {
-        match errors {
-            Errors::Integers(errors) => {
-                self.reals.clear();
-                self.reals.extend(errors.iter().map(|&error| error as f64));
-                (self.see)(&self.reals);
-            }
-            Errors::Reals(errors) => (self.see)(errors),
-        }
-    }
-
-    fn draw(&mut self, _: u64, _: u64, _: &[f64]) {}
-
-    fn chain(&mut self, _: u64, _: u32, _: (u64, u64), _: &[f64]) {}
-
-    fn traces(&mut self, _: Vec<Vec<f64>>) {}
 }

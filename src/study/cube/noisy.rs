@@ -10,7 +10,7 @@ use crate::store::RunFolder;
 
 /// Writes the answers of the first release of a cell, each with its own noise, area by area. Errors: the disk.
 pub(super) fn write(planned: &Planned, folder: &RunFolder, cell: usize) -> Result<()> {
-    let ready = Ready::new(planned, cell).map_err(|e| Failure::Wrong(e.to_string()))?;
+    let ready = Ready::free(planned, cell).map_err(|e| Failure::Wrong(e.to_string()))?;
     let (areas, tables, point) = (&planned.areas, &planned.config.data.tables, &planned.config.points[cell]);
     let columns = AreaColumns::of(&tables.levels[1..], tables.attributes.iter().map(|(name, _)| name));
     let integers = !point.law.is_continuous();
