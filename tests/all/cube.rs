@@ -16,7 +16,7 @@ A2,f,18-64,20
 B1,m,18-64,130
 B2,f,0-17,2
 ";
-const CONFIG: &str = r#"
+pub const CONFIG: &str = r#"
 name = "streets"
 seed = 5
 study = "cube"
@@ -47,7 +47,7 @@ method = ["unconstrained", "gls"]
 replicates = 400
 "#;
 
-fn place() -> Place {
+pub fn place() -> Place {
     Place::new(&[("areas.csv", AREAS), ("cells.csv", CELLS), ("cube.toml", CONFIG)])
 }
 
@@ -330,8 +330,8 @@ fn wrong_input_is_refused() {
     config("name = \"grown\"", "name = \"total\"", &["query: got `total` twice"]);
     config(
         "method = [\"unconstrained\", \"gls\"]",
-        "method = \"topdown\"",
-        &["method: got `topdown`", "gls"],
+        "method = \"topdwn\"",
+        &["method: got `topdwn`", "topdown"],
     );
     let exact = "method = \"exact\"";
     let ties =

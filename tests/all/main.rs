@@ -11,6 +11,7 @@ mod cli;
 mod compare;
 mod coverage;
 mod cube;
+mod cube_descent;
 mod damage;
 mod docs;
 mod failed;

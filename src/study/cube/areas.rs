@@ -18,6 +18,8 @@ pub(super) struct Areas {
     pub(super) domain: Domain,
     /// The queries of the config on the domain.
     pub(super) queries: Vec<Marginal>,
+    /// By query, by cell the answer that it is counted in; beyond all where it is in none.
+    pub(super) maps: Vec<Vec<u32>>,
     /// By area, its total.
     pub(super) totals: Vec<i64>,
     /// The cells of leaves that are not 0, ascending.
@@ -46,7 +48,8 @@ impl Areas {
         let queries: Vec<Query> = tables.queries.iter().map(|asked| asked.query.clone()).collect();
         let refused = |e: crate::Error| Failure::Usage(format!("{}: {e}", config.path.display()));
         let domain = Domain::new(&tables.sizes(), &tables.zeros, &queries).map_err(refused)?;
-        let queries = queries.iter().map(|query| Marginal::new(&domain, query)).collect();
+        let queries: Vec<Marginal> = queries.iter().map(|query| Marginal::new(&domain, query)).collect();
+        let maps = queries.iter().map(|query| query.map(&domain)).collect();
         let attributes = tables.attributes.iter().map(|(name, _)| name.as_str());
         let columns = tables.levels[1..].iter().map(String::as_str).chain(attributes);
         let table = CsvTable::read_wanted(&data.counts, &Wanted::of(columns, &data.count))?;
@@ -68,7 +71,7 @@ impl Areas {
             hash.update(cell.place.to_le_bytes());
             hash.update(cell.count.to_le_bytes());
         }
-        Ok(Self { list, domain, queries, totals, cells, digest: hex(hash.finalize()) })
+        Ok(Self { list, domain, queries, maps, totals, cells, digest: hex(hash.finalize()) })
     }
 
     /// Adds what is in an area to the answers of its queries; those that are empty are left so.
@@ -80,10 +83,10 @@ impl Areas {
         }
         let from = self.cells.partition_point(|cell| (cell.leaf as usize) < first);
         let to = self.cells.partition_point(|cell| cell.leaf as usize <= last);
-        for (query, own) in self.queries.iter().zip(answers).filter(|(_, own)| !own.is_empty()) {
+        for (map, own) in self.maps.iter().zip(answers).filter(|(_, own)| !own.is_empty()) {
             for cell in &self.cells[from..to] {
-                if let Some(answer) = query.answer_of(&self.domain, cell.place as usize) {
-                    own[answer] += cell.count as f64;
+                if let Some(answer) = own.get_mut(map[cell.place as usize] as usize) {
+                    *answer += cell.count as f64;
                 }
             }
         }

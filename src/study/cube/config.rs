@@ -58,22 +58,34 @@ pub(super) enum Way {
     Gls,
     /// Noise given that all tables add up.
     Exact,
+    /// Integers at least 0 from the root down, each area by its own answers.
+    TopDown,
+    /// The same, each area by all answers in its subtree.
+    BlueDown,
 }
 
 impl Way {
-    pub(super) const ALL: [Self; 3] = [Self::Unconstrained, Self::Gls, Self::Exact];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Unconstrained, Self::Gls, Self::Exact, Self::TopDown, Self::BlueDown];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Unconstrained => "unconstrained",
             Self::Gls => "gls",
             Self::Exact => "exact",
+            Self::TopDown => "topdown",
+            Self::BlueDown => "bluedown",
         }
     }
 }
 
 impl Way {
-    fn named(name: &str) -> Option<Self> {
+    /// Whether it makes tables of integers at least 0.
+    pub(super) fn is_descent(self) -> bool {
+        matches!(self, Self::TopDown | Self::BlueDown)
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 }

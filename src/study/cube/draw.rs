@@ -2,11 +2,12 @@
 
 use super::areas::Areas;
 use super::config::{Point, Way};
+use super::descent;
 use super::exact::{DETAILED, Exact};
 use super::{CubeDrawRow, Planned};
 use crate::catalogue::{LawKind, noise};
-use crate::config::tables::{Asked, Measured, shares};
-use crate::cube::{Answers, Estimate, Gls, Measurements};
+use crate::config::tables::{Measured, shares};
+use crate::cube::{Answers, Certificate, Descent, Estimate, Gls, Measurements, Table, Variances};
 use crate::engine::{Drawn, Pool, Prepared, encode};
 use crate::invariant::Hierarchy;
 use crate::law::Sampler;
@@ -73,6 +74,8 @@ pub(super) struct Ready<'a> {
     measurements: Measurements,
     /// By query and level, the scale of its noise where it has any.
     pub(super) scales: Vec<Vec<Option<f64>>>,
+    /// By level, by query.
+    is_known: Vec<Vec<bool>>,
     made: Made,
     deviations: Deviations,
     /// By level, by query.
@@ -84,6 +87,7 @@ enum Made {
     Free,
     Gls(Box<Gls>),
     Exact(Exact),
+    Descent(Box<Descent>),
 }
 
 /// The standard deviations of answers: by level of free noise, else by node; by query, and by its answers that are alike.
@@ -96,7 +100,7 @@ struct Deviations {
 }
 
 impl Deviations {
-    fn new(measurements: &Measurements, made: &Made) -> Self {
+    fn new(nodes: usize, measurements: &Measurements, made: &Made) -> Self {
         let queries = measurements.queries();
         let (mut first, mut all) = (Vec::new(), 0);
         for marginal in queries {
@@ -104,16 +108,16 @@ impl Deviations {
             all += marginal.alike().count();
         }
         let mut of = Vec::new();
+        let mut of_areas = |areas: &[usize], variances: &Variances| {
+            let alike = queries.iter().flat_map(|query| query.alike().map(move |own| (query, own.0)));
+            let deviation = |(query, answer)| libm::sqrt(variances.answer(query, answer));
+            let own: Vec<f64> = alike.map(deviation).collect();
+            of.resize(nodes * all, 0.0);
+            areas.iter().for_each(|v| of[v * all..][..all].copy_from_slice(&own));
+        };
         match made {
-            Made::Gls(gls) => {
-                of.resize(gls.tree().nodes() * all, 0.0);
-                gls.each_variances(|areas, variances| {
-                    let alike = queries.iter().flat_map(|query| query.alike().map(move |own| (query, own.0)));
-                    let deviation = |(query, answer)| libm::sqrt(variances.answer(query, answer));
-                    let own: Vec<f64> = alike.map(deviation).collect();
-                    areas.iter().for_each(|v| of[v * all..][..all].copy_from_slice(&own));
-                });
-            }
+            Made::Gls(gls) => gls.each_variances(of_areas),
+            Made::Descent(descent) => descent.each_variances(&mut of_areas),
             Made::Exact(exact) => {
                 of.extend(exact.deviations.iter().flat_map(|&own| std::iter::repeat_n(own, all)));
             }
@@ -139,12 +143,7 @@ impl Deviations {
 pub(super) fn is_determined(planned: &Planned) -> bool {
     let areas = &planned.areas;
     let last = areas.list.tree.levels() - 1;
-    let variance = |asked: &Asked| match asked.measured[last] {
-        Measured::Not => None,
-        Measured::Known => Some(0.0),
-        Measured::Share(_) => Some(1.0),
-    };
-    let variances = vec![planned.queries().iter().map(variance).collect()];
+    let variances = vec![planned.queries().iter().map(|asked| descent::unit(asked, last)).collect()];
     let measurements = Measurements::new(&areas.domain, areas.queries.clone(), variances);
     let leaf = Hierarchy::from_parents(&[0]);
     measurements.and_then(|measurements| Gls::new(&leaf?, measurements)).is_ok()
@@ -162,7 +161,15 @@ pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<Vec<Option<
     let sum: f64 = shares.iter().sum();
     let split = Split::Shares(shares.iter().map(|share| share / sum).collect());
     let budget = Budget { epsilon: point.epsilon, guarantee, sensitivity: 1.0, split };
-    let mut scales = budget.calibrate(measured)?.scales.into_iter();
+    let all = budget.calibrate(measured)?.scales;
+    let variances = all.iter().filter_map(|&scale| noise(point.law, scale)).map(|noise| noise.variance());
+    // So small or large a variance is none to floating point.
+    let (least, most) = (libm::scalbn(1.0, -300), libm::scalbn(1.0, 300));
+    if let Some(wrong) = variances.into_iter().find(|variance| !(least..=most).contains(variance)) {
+        let got = format!("{wrong:e}");
+        return Err(Error::parameter("epsilon: variance of the noise", got, "a number from 2^-300 to 2^300"));
+    }
+    let mut scales = all.into_iter();
     let mut scale = |measured: &Measured| match measured {
         Measured::Share(_) => scales.next(),
         _ => None,
@@ -199,15 +206,23 @@ impl<'a> Ready<'a> {
                 fill[level].push(scale.map(|scale| LawKind::on(point.law, Scaled(scale))).transpose()?);
             }
         }
+        if method.is_descent() {
+            descent::complete(&mut variances);
+        }
+        let known = |variances: &Vec<Option<f64>>| variances.iter().map(|own| *own == Some(0.0)).collect();
+        let is_known = variances.iter().map(known).collect();
         let measurements = Measurements::new(&areas.domain, areas.queries.clone(), variances)?;
         let key = planned.units[cell].key;
         let made = match method {
             Way::Gls => Made::Gls(Box::new(Gls::new(&areas.list.tree, measurements.clone())?)),
             Way::Exact => Made::Exact(Exact::new(planned, &point, &scales, key)?),
             Way::Unconstrained => Made::Free,
+            Way::TopDown | Way::BlueDown => {
+                Made::Descent(Box::new(descent::descent(&areas.list.tree, measurements.clone(), method)?))
+            }
         };
-        let deviations = Deviations::new(&measurements, &made);
-        Ok(Self { planned, cell: key, measurements, scales, made, deviations, fill })
+        let deviations = Deviations::new(areas.list.tree.nodes(), &measurements, &made);
+        Ok(Self { planned, cell: key, measurements, scales, is_known, made, deviations, fill })
     }
 
     fn areas(&self) -> &Areas {
@@ -233,7 +248,7 @@ impl<'a> Ready<'a> {
         TaskKey { seed: self.planned.config.seed, cell: self.cell, replicate, role: Role::Noise }
     }
 
-    /// What is released of a node by a replicate: by query its noisy answers; empty where it is not measured.
+    /// What is measured of a node by a replicate: by query its noisy answers; empty where it is not measured.
     pub(super) fn released(&self, replicate: u64, v: usize, answers: &mut Answers) {
         answers.prepare(&self.measurements, self.tree().level(v));
         self.measure(self.key(replicate), v, answers);
@@ -244,9 +259,13 @@ impl<'a> Ready<'a> {
     fn measure(&self, key: TaskKey, v: usize, answers: &mut Answers) {
         let level = self.tree().level(v);
         let mut rng = piece_stream(key, level as u32, v as u32);
-        for (fill, own) in self.fill[level].iter().zip(&mut answers.of) {
+        for (query, (fill, own)) in self.fill[level].iter().zip(&mut answers.of).enumerate() {
             if let Some(fill) = fill {
                 fill(&mut rng, own);
+                // What is known by levels below has no noise.
+                if self.is_known[level][query] {
+                    own.fill(0.0);
+                }
             }
         }
     }
@@ -298,6 +317,40 @@ impl<'a> Ready<'a> {
         }
     }
 
+    /// The errors of a table's answers. Errors: what is known is not there.
+    fn see_table(
+        &self,
+        (sums, errors): &mut (Vec<Sums>, Vec<Vec<f64>>),
+        v: usize,
+        table: &Table,
+    ) -> Result<()> {
+        let areas = self.areas();
+        errors.resize(areas.queries.len(), Vec::new());
+        for (own, query) in errors.iter_mut().zip(&areas.queries) {
+            own.clear();
+            own.resize(query.answers(), 0.0);
+        }
+        areas.answer(v, errors);
+        errors.iter_mut().flatten().for_each(|answer| *answer = -*answer);
+        descent::add_answers(table, &areas.maps, errors);
+        for (query, own) in errors.iter().enumerate() {
+            self.see(sums, (v, query), own);
+        }
+        let known = self.measurements.of_level(self.tree().level(v)).filter(|(_, variance)| *variance == 0.0);
+        match known.into_iter().any(|(query, _)| errors[query].iter().any(|error| *error != 0.0)) {
+            false => Ok(()),
+            true => Err(Error::InvariantViolated {
+                place: format!("what is known of area {}", v + 1),
+                residual: "some counts".into(),
+            }),
+        }
+    }
+
+    /// The stream that breaks ties among the children of a node, or for the number of nodes of the root: none that makes noise.
+    fn ties(&self, key: TaskKey, v: usize) -> Stream {
+        piece_stream(key, self.tree().levels() as u32, v as u32)
+    }
+
     /// The errors of exact draws: of all cells, some at a time. Errors: the sampler.
     fn exact_errors(&self, exact: &Exact, replicate: u64) -> Result<Vec<Vec<Sums>>> {
         let cells = self.areas().domain.cells() as u64;
@@ -317,15 +370,27 @@ impl<'a> Ready<'a> {
 
     /// Whether a query has answers on a level: of an estimate every query has, else those that are measured.
     fn has_answers(&self, level: usize, query: usize) -> bool {
-        matches!(self.made, Made::Gls(_)) || self.measurements.is_measured(level, query)
+        matches!(self.made, Made::Gls(_) | Made::Descent(_)) || self.measurements.is_measured(level, query)
     }
 
-    /// The errors of a replicate, by level, query and size. Errors: an estimate that does not add up, or misses what is known.
-    fn errors(&self, replicate: u64) -> Result<Vec<Sums>> {
+    /// The errors of a replicate, by level, query and size, and how close tables of integers are to those that fit best before they are
+    /// rounded. Errors: an estimate that does not add up, or misses what is known.
+    fn errors(&self, replicate: u64) -> Result<(Vec<Sums>, Option<Certificate>)> {
         let key = self.key(replicate);
         let measure = |v: usize, answers: &mut Answers| self.measure(key, v, answers);
         let crew: &dyn Crew = &Pool;
+        let mut certificate = None;
         let parts: Vec<Vec<Sums>> = match &self.made {
+            Made::Descent(descent) => {
+                let measured = |v: usize, answers: &mut Answers| {
+                    measure(v, answers);
+                    self.areas().answer(v, &mut answers.of);
+                };
+                let see = |seen: &mut _, v: usize, table: &Table| self.see_table(seen, v, table);
+                let (parts, own) = descent.release(crew, KEEP, measured, |v| self.ties(key, v), see)?;
+                certificate = Some(own);
+                parts.into_iter().map(|(sums, _)| sums).collect()
+            }
             Made::Gls(gls) => {
                 let see = |seen: &mut _, v: usize, estimate: &Estimate| self.see_estimate(seen, v, estimate);
                 gls.estimate(crew, KEEP, measure, see)?.into_iter().map(|(sums, _)| sums).collect()
@@ -357,7 +422,7 @@ impl<'a> Ready<'a> {
                 all.covered += own.covered;
             }
         }
-        Ok(all)
+        Ok((all, certificate))
     }
 
     /// The mean variance of an answer by level, query and size of those that have answers: in the order of the rows of a replicate.
@@ -384,7 +449,8 @@ impl<'a> Ready<'a> {
     /// The rows of a replicate. Errors: as of its errors.
     fn rows(&self, replicate: u64, rows: &mut Vec<CubeDrawRow>) -> Result<()> {
         let tables = &self.planned.config.data.tables;
-        for (place, own) in self.errors(replicate)?.iter().enumerate().filter(|(_, own)| own.answers > 0) {
+        let (errors, certificate) = self.errors(replicate)?;
+        for (place, own) in errors.iter().enumerate().filter(|(_, own)| own.answers > 0) {
             let (place, size) = (place / SIZES.len(), place % SIZES.len());
             let (level, query) = (place / tables.queries.len(), place % tables.queries.len());
             let each = |sum: f64| sum / own.answers as f64;
@@ -399,6 +465,7 @@ impl<'a> Ready<'a> {
                 squared: each(own.square),
                 bias: each(own.sum),
                 covered: each(own.covered as f64),
+                gap: certificate.map(|certificate| certificate.gap),
             });
         }
         Ok(())

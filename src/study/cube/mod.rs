@@ -5,6 +5,7 @@
 
 mod areas;
 mod config;
+mod descent;
 mod draw;
 mod exact;
 mod noisy;
@@ -83,8 +84,12 @@ table! {
         squared: f64, "counts squared";
         /// of the error
         bias: f64, "counts";
-        /// share of the answers that are within 1.645 standard deviations of the true ones: the 90 % interval of a normal law
+        /// share of the answers that are within 1.645 standard deviations of the true ones: the 90 % interval of a normal law. Of `topdown`
+        /// and `bluedown` those of the estimates that their tables are fitted to
         covered: f64, "probability";
+        /// of `topdown` and `bluedown`, by how much the sum of squares of the tables of the children of one area, before they are rounded, is
+        /// above the least at most, as a part of it: the largest of all areas
+        gap: Option<f64>;
     }
 }
 
@@ -108,12 +113,15 @@ table! {
         l1: Estimate, "counts", error l1_se;
         /// mean of `squared`
         squared: Estimate, "counts squared", error squared_se;
-        /// the same by the variances of the noise and the estimate
+        /// the same by the variances of the noise and the estimate; of `topdown` and `bluedown` of the estimates that their tables are
+        /// fitted to
         squared_computed: f64, "counts squared";
         /// mean of `bias`
         bias: Estimate, "counts", error bias_se;
         /// mean of `covered`
         covered: Estimate, "probability", error covered_se;
+        /// the largest `gap`
+        gap: Option<f64>;
     }
 }
 
@@ -153,14 +161,21 @@ impl Planned {
     /// Refuses estimates of cells of which nothing says enough, and scales that are out of range.
     fn check(&self) -> Result<()> {
         let path = self.config.path.display();
-        let wants_estimates = self.config.points.iter().any(|point| point.method == Way::Gls);
+        let wants_estimates =
+            self.config.points.iter().any(|point| matches!(point.method, Way::Gls | Way::BlueDown));
         if wants_estimates && !is_determined(self) {
             let message = format!(
-                "{path}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` wants that: such as \
+                "{path}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` and `bluedown` want that: such as \
                  `shares` there of the query of all attributes",
                 self.config.data.tables.levels.last().map_or("", String::as_str)
             );
             return Err(Failure::Usage(message));
+        }
+        for method in [Way::TopDown, Way::BlueDown] {
+            if self.config.points.iter().any(|point| point.method == method) {
+                descent::serves(self, method)
+                    .map_err(|why| Failure::Usage(format!("{path}: query: {why}")))?;
+            }
         }
         if self.config.points.iter().any(|point| point.method == Way::Exact) {
             exact::serves(self).map_err(|why| Failure::Usage(format!("{path}: method: {why}")))?;
@@ -340,12 +355,13 @@ struct Summed {
     squared: Moments,
     bias: Moments,
     covered: Moments,
+    gap: Option<f64>,
 }
 
 impl Summed {
     fn new(first: CubeDrawRow) -> Self {
         let (l1, squared, bias, covered) = Default::default();
-        Self { first, l1, squared, bias, covered }
+        Self { first, l1, squared, bias, covered, gap: None }
     }
 }
 
@@ -374,6 +390,7 @@ impl Sink for CubeTables<'_> {
                 sums.squared.push(row.squared);
                 sums.bias.push(row.bias);
                 sums.covered.push(row.covered);
+                sums.gap = row.gap.map(|gap| sums.gap.map_or(gap, |own| own.max(gap)));
             }
         }
         Ok(())
@@ -401,7 +418,7 @@ impl Sink for CubeTables<'_> {
             noisy::write(self.planned, self.folder, number)?;
         }
         let variances: Vec<f64> = if closing.is_empty() { Vec::new() } else { decode(closing)? };
-        for (Summed { first, l1, squared, bias, covered }, variance) in sums.into_iter().zip(variances) {
+        for (Summed { first, l1, squared, bias, covered, gap }, variance) in sums.into_iter().zip(variances) {
             self.errors.push(&CubeErrorRow {
                 cell,
                 level: first.level,
@@ -414,6 +431,7 @@ impl Sink for CubeTables<'_> {
                 squared_computed: variance,
                 bias: bias.estimate(),
                 covered: covered.estimate(),
+                gap,
             })?;
         }
         Ok(())

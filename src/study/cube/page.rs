@@ -1,5 +1,6 @@
 //! The page of a study of trees of tables: errors by level and query, methods beside each other.
 
+use super::config::Way;
 use super::{CubeCellRow, CubeErrorRow};
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
@@ -32,30 +33,23 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
             methods.push(&cell.method);
         }
     }
-    let header = ["level", "query", "areas of"].into_iter().map(str::to_owned);
-    let header: Vec<String> = header
-        .chain(methods.iter().flat_map(|method| [*method, "computed", "held"].map(str::to_owned)))
-        .collect();
     // In the order of a method that has all of them.
     let rows = |method: &str| lines.iter().filter(|(cell, _)| cell.method == method).count();
     let mut ordered = lines.to_vec();
     ordered.sort_by_key(|(cell, _)| std::cmp::Reverse(rows(&cell.method)));
     let places = grouped(ordered, |(_, row)| (row.level.clone(), row.query.clone(), row.size.clone()));
-    let line = |own: &Vec<Line>| {
-        let (_, first) = own[0];
-        let of = |method: &&str| {
-            let row = own.iter().find(|(cell, _)| cell.method == **method).map(|(_, row)| *row);
-            match row {
-                Some(row) => [
-                    told(row.squared.root()),
-                    short(libm::sqrt(row.squared_computed)),
-                    format!("{:.1} %", 100.0 * row.covered.mean),
-                ],
-                None => Default::default(),
-            }
+    let table = |tell: fn(&CubeCellRow, &CubeErrorRow) -> String| {
+        let header = ["level", "query", "areas of"].iter().chain(&methods).map(|name| (*name).to_owned());
+        let line = |own: &Vec<Line>| -> Vec<String> {
+            let (_, first) = own[0];
+            let of = |method: &&str| {
+                let row = own.iter().find(|(cell, _)| cell.method == **method);
+                row.map_or(String::new(), |(cell, row)| tell(cell, row))
+            };
+            let keys = [&first.level, &first.query, &first.size].map(String::clone);
+            keys.into_iter().chain(methods.iter().map(of)).collect()
         };
-        let keys = [&first.level, &first.query, &first.size].map(String::clone);
-        keys.into_iter().chain(methods.iter().flat_map(of)).collect()
+        Table::new(3, header.collect::<Vec<String>>(), places.iter().map(line).collect())
     };
     let (_, words) = replicates(lines.iter().map(|(_, row)| row.replicates));
     let added = match cell.added {
@@ -64,12 +58,35 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     };
     let moved =
         format!("one that is moved to another area and other categories {} at most.", loss(cell.moved));
+    let descents: Vec<String> =
+        methods.iter().filter(|method| is_descent(method)).map(|method| format!("`{method}`")).collect();
+    let descents = descents.join(" and ");
+    let gap = lines.iter().filter_map(|(_, row)| row.gap).fold(0.0, f64::max);
+    let (mut fitted, mut biased, mut promised) = Default::default();
+    if !descents.is_empty() {
+        fitted = format!(
+            "The tables of {descents}, before they are rounded, have a sum of squares that is {gap:.1e} of itself above the least at most. "
+        );
+        biased = format!("; of {descents} the bias in its place");
+        promised = format!(
+            ". Of {descents} the variances are those of the estimates that the tables are fitted to, and promise nothing of these"
+        );
+    }
     let text = format!(
-        "Root mean squared errors of an answer, in counts, over {words} releases; beside each what follows from the variances of the \
-         noise, and how many 90 % intervals of a normal law with these held the true answer. {added}{moved}"
+        "Root mean squared errors of an answer, in counts, over {words} releases. {fitted}{added}{moved}"
     );
-    let table = Table::new(3, header, places.iter().map(line).collect());
-    Page::main(&title).table(table).text(text).figure(figure(title, &methods, lines))
+    let computed = |cell: &CubeCellRow, row: &CubeErrorRow| match is_descent(&cell.method) {
+        true => told(row.bias),
+        false => short(libm::sqrt(row.squared_computed)),
+    };
+    let held = |_: &CubeCellRow, row: &CubeErrorRow| format!("{:.1} %", 100.0 * row.covered.mean);
+    let beside = Page::headed(format!("{title}: beside the variances"))
+        .table(table(computed))
+        .text(format!("Root mean squared errors of an answer that follow from the variances of the noise, in counts{biased}."))
+        .table(table(held))
+        .text(format!("How many 90 % intervals of a normal law with these variances held the true answer{promised}."));
+    let errors = table(|_, row| told(row.squared.root()));
+    Page::main(&title).table(errors).text(text).figure(figure(title, &methods, lines)).and(beside.aside())
 }
 
 /// Errors of all answers of a level and a query: a panel for each level, a series for each method.
@@ -118,6 +135,11 @@ fn figure(title: String, methods: &[&str], lines: &[Line]) -> Figure {
     }
 }
 
+/// Whether a method makes tables of integers at least 0.
+fn is_descent(method: &str) -> bool {
+    Way::named(method).is_some_and(Way::is_descent)
+}
+
 /// An estimate with its error, where it has one.
 fn told(estimate: Estimate) -> String {
     if estimate.standard_error.is_finite() { brief(estimate) } else { short(estimate.mean) }
@@ -130,6 +152,6 @@ fn loss(epsilon: f64) -> String {
 
 /// A number with four digits; what is no more than rounding is 0.
 fn short(x: f64) -> String {
-    let digits = if x > 1e-9 { (3 - libm::floor(libm::log10(x)) as i32).clamp(0, 9) } else { 0 };
+    let digits = if x.abs() > 1e-9 { (3 - libm::floor(libm::log10(x.abs())) as i32).clamp(0, 9) } else { 0 };
     format!("{x:.*}", digits as usize)
 }

@@ -86,7 +86,8 @@ pub(super) struct WireBlock {
     #[schemars(with = "Option<f64>")]
     pub(super) delta: Option<Spanned<f64>>,
     /// "unconstrained" (each answer with its own noise), "gls" (the best linear unbiased estimate), "exact" (noise given that all
-    /// tables add up, where the detailed table alone is measured).
+    /// tables add up, where the detailed table alone is measured), "topdown" and "bluedown" (integers at least 0 that add up, from the root
+    /// down: each area by its own answers, or by all answers in its subtree).
     #[schemars(with = "Axis<String>")]
     pub(super) method: Spanned<Axis<String>>,
     /// Releases of every cell.

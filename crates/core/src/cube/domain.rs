@@ -170,28 +170,28 @@ impl Domain {
     pub(super) fn free(&self) -> &[(usize, Vec<u32>)] {
         &self.free
     }
+}
 
-    /// The kinds of the coefficients of the free attributes: bit i, whether it has a deviation of the i-th. In runs of one kind, each with
-    /// where it begins.
-    pub(super) fn kinds(&self) -> Vec<(usize, u32)> {
-        let sizes = self.free_sizes();
-        let kind = |place: usize| {
-            let (mut rest, mut kind) = (place, 0);
-            for (bit, n) in sizes.iter().enumerate().rev() {
-                kind |= u32::from(rest % n > 0) << bit;
-                rest /= n;
-            }
-            kind
-        };
-        let mut runs: Vec<(usize, u32)> = Vec::new();
-        for place in 0..self.free_cells() {
-            let kind = kind(place);
-            if runs.last().is_none_or(|(_, last)| *last != kind) {
-                runs.push((place, kind));
-            }
+/// Runs of coefficients of one kind of an array with axes of these sizes, the last the fastest: from where, to where, the kind. Bit i of a
+/// kind: whether it has a deviation along the i-th.
+pub(super) fn runs(sizes: &[usize]) -> Vec<(usize, usize, usize)> {
+    let kind = |place: usize| {
+        let (mut rest, mut kind) = (place, 0);
+        for (bit, n) in sizes.iter().enumerate().rev() {
+            kind |= usize::from(rest % n > 0) << bit;
+            rest /= n;
         }
-        runs
+        kind
+    };
+    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
+    for place in 0..sizes.iter().product() {
+        let kind = kind(place);
+        match runs.last_mut() {
+            Some((_, to, last)) if *last == kind => *to = place + 1,
+            _ => runs.push((place, place + 1, kind)),
+        }
     }
+    runs
 }
 
 fn check_sizes(sizes: &[u32]) -> Result<()> {
@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(domain.place(&[0, 0, 1, 0]), None);
         let symmetric = Domain::new(&[63, 2, 8], &[], &[Query::of(&[0, 2])]).unwrap();
         assert_eq!((symmetric.joint(), symmetric.free_sizes()), (1, vec![2, 8, 63]));
-        let kinds = symmetric.kinds();
-        assert_eq!((kinds[0], kinds[1], kinds.len()), ((0, 0), (1, 4), 32));
+        let runs = runs(&symmetric.free_sizes());
+        assert_eq!((runs[0], runs[1], runs.len()), ((0, 1, 0), (1, 63, 4), 32));
     }
 
     #[test]

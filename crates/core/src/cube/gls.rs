@@ -1,5 +1,6 @@
 //! The best linear unbiased estimate of a tree of tables.
 
+use super::domain::runs;
 use super::measurements::{Measurements, Said};
 use super::small::{axpy, generalised_inverse, inverse, measured};
 use crate::error::{Error, Result};
@@ -96,9 +97,7 @@ impl Gls {
             };
             all.push(said[shape.level].iter().enumerate().map(of_kind).collect::<Result<_>>()?);
         }
-        let kinds = measurements.domain.kinds();
-        let ends = kinds.iter().skip(1).map(|(from, _)| *from).chain([measurements.domain.free_cells()]);
-        let runs = kinds.iter().zip(ends).map(|(&(from, kind), to)| (from, to, kind as usize)).collect();
+        let runs = runs(&measurements.domain.free_sizes());
         Ok(Self { tree: tree.clone(), measurements, said, shapes: all, of_node: shapes.of_node, runs })
     }
 

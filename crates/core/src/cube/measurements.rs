@@ -59,6 +59,15 @@ impl Measurements {
         self.variances[level].iter().enumerate().filter_map(|(query, variance)| Some((query, (*variance)?)))
     }
 
+    /// What is measured on one level, alone.
+    pub(super) fn on(&self, level: usize) -> Self {
+        Self {
+            domain: self.domain.clone(),
+            queries: self.queries.clone(),
+            variances: vec![self.variances[level].clone()],
+        }
+    }
+
     /// What the measurements of a level say of each kind of coefficients.
     pub(super) fn kinds(&self, level: usize) -> Vec<Said> {
         let kinds = 1u32 << self.domain.free().len();

@@ -15,14 +15,17 @@
 //! joined into one, whose combinations stay as they are: scalars become matrices as large as their number.
 
 mod basis;
+mod descent;
 mod domain;
 mod gls;
 mod measurements;
 mod query;
 mod small;
+mod subtrees;
 mod sweep;
 mod variance;
 
+pub use descent::{Certificate, Descent, Table};
 pub use domain::{Domain, Zero};
 pub use gls::Gls;
 pub use measurements::Measurements;

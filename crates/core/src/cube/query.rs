@@ -1,6 +1,7 @@
 //! Queries: sums of the cells of a table.
 
 use super::basis;
+use super::descent::cross;
 use super::domain::{Domain, check_categories};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
@@ -181,6 +182,17 @@ impl Marginal {
             rest /= kept.len();
         }
         Some(row * self.places.len() + own)
+    }
+
+    /// By cell the answer that it is counted in; `u32::MAX` where the query leaves it out.
+    pub fn map(&self, domain: &Domain) -> Vec<u32> {
+        let answer = |cell| self.answer_of(domain, cell).map_or(u32::MAX, |answer| answer as u32);
+        (0..domain.cells()).map(answer).collect()
+    }
+
+    /// Whether it crosses another query: some answers of theirs share cells, and neither counts all of the other's.
+    pub fn crosses(&self, other: &Self, domain: &Domain) -> bool {
+        cross(&self.map(domain), &other.map(domain))
     }
 
     /// Replaces answers by their coefficients.

@@ -5,14 +5,11 @@ use super::gls::Gls;
 use super::measurements::Measurements;
 use super::query::Marginal;
 use super::small::add;
+use super::subtrees::{cut, nodes_under, ranges};
 use crate::crew::Crew;
 use crate::error::{Error, Result};
-use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Numbers of the tables of a subtree that one thread holds: 64 MiB. A larger subtree is cut.
-const SUBTREE: usize = 1 << 23;
 
 /// Tables of children miss their parent's by this part of the largest number among them at most, and of the largest answer of all.
 const ROUNDING: (f64, f64) = (1e-7, 1e-12);
@@ -45,16 +42,28 @@ impl Estimate<'_> {
     }
 }
 
+/// The estimates of tables from what is below them.
+pub(super) struct Risen {
+    /// The nodes above the subtrees, ascending.
+    pub(super) above: Vec<usize>,
+    /// They and the roots of the subtrees, ascending: children of one parent stand side by side.
+    pub(super) held: Vec<usize>,
+    /// Of those, the coefficients of their tables, one after the other.
+    pub(super) tables: Vec<f64>,
+    /// The subtrees by their roots, with the coefficients of their tables by level; empty where they are not kept.
+    pub(super) subtrees: Vec<(usize, Vec<Vec<f64>>)>,
+}
+
 /// What a thread uses again and again.
 #[derive(Debug, Default)]
-struct Scratch {
+pub(super) struct Scratch {
     answers: Answers,
     weighed: Vec<f64>,
     known: Vec<f64>,
     rest: Vec<f64>,
     scratch: Vec<f64>,
     /// By level below a subtree's root, the estimates of its nodes.
-    levels: Vec<Vec<f64>>,
+    pub(super) levels: Vec<Vec<f64>>,
 }
 
 impl Gls {
@@ -77,36 +86,15 @@ impl Gls {
         see: impl Fn(&mut R, usize, &Estimate) -> Result<()> + Sync + Send,
     ) -> Result<Vec<R>> {
         let cells = self.measurements.domain.cells();
-        let (above, roots) = self.cut(cells);
         // Numbers that are not negative are in the order of their bits.
         let most = AtomicU64::new(0);
         let measure = |v: usize, answers: &mut Answers| {
             measure(v, answers);
             most.fetch_max(answers.of.iter().map(|own| largest(own)).fold(0.0, f64::max).to_bits(), Relaxed);
         };
-        let mut held: Vec<usize> = above.iter().chain(&roots).copied().collect();
-        held.sort_unstable();
-        // Children of one parent stand side by side in it.
-        let place =
-            |v: usize| cells * held.binary_search(&v).expect("it is above the subtrees, or the root of one");
-        let mut tables = vec![0.0; held.len() * cells];
-        let total: usize = roots.iter().map(|&root| self.nodes_under(root) * cells).sum();
-        let kept = total <= keep;
-        let subtrees = crew.each(roots, |scratch: &mut Scratch, root: usize| {
-            self.up(root, &measure, scratch);
-            let top = scratch.levels[0].clone();
-            (root, top, if kept { std::mem::take(&mut scratch.levels) } else { Vec::new() })
-        });
-        for (root, top, _) in &subtrees {
-            tables[place(*root)..][..cells].copy_from_slice(top);
-        }
+        let Risen { above, held, mut tables, subtrees } = self.rise(crew, keep, &measure);
+        let place = |v: usize| cells * held.binary_search(&v).expect("it is held");
         let mut scratch = Scratch::default();
-        for &v in above.iter().rev() {
-            let mut sum = vec![0.0; cells];
-            self.tree.children(v).for_each(|child| add(&mut sum, &tables[place(child)..][..cells]));
-            self.combine(v, &mut sum, &measure, &mut scratch);
-            tables[place(v)..][..cells].copy_from_slice(&sum);
-        }
         let mut results = vec![R::default()];
         for &v in &above {
             let children = self.tree.children(v);
@@ -116,7 +104,7 @@ impl Gls {
             let slack = ROUNDING.1 * f64::from_bits(most.load(Relaxed));
             self.settle((v, slack), own, &mut family[..children.len() * cells], &mut scratch)?;
         }
-        let down = |scratch: &mut Scratch, (root, _, levels): (usize, Vec<f64>, Vec<Vec<f64>>)| {
+        let down = |scratch: &mut Scratch, (root, levels): (usize, Vec<Vec<f64>>)| {
             match levels.is_empty() {
                 true => self.up(root, &measure, scratch),
                 false => scratch.levels = levels,
@@ -133,40 +121,44 @@ impl Gls {
         Ok(results)
     }
 
-    /// The nodes above the subtrees that are done one by one, ascending; the roots of these, ascending.
-    fn cut(&self, cells: usize) -> (Vec<usize>, Vec<usize>) {
-        let (mut above, mut roots, mut open) = (Vec::new(), Vec::new(), vec![0]);
-        while let Some(v) = open.pop() {
-            match self.tree.is_leaf(v) || self.nodes_under(v).saturating_mul(cells) <= SUBTREE {
-                true => roots.push(v),
-                false => {
-                    above.push(v);
-                    open.extend(self.tree.children(v));
-                }
-            }
+    /// Up the tree, in its subtrees: every table's estimate from what is below it. `keep` and `measure`: as of [`Gls::estimate`].
+    pub(super) fn rise(
+        &self,
+        crew: &dyn Crew,
+        keep: usize,
+        measure: &(impl Fn(usize, &mut Answers) + Sync + Send),
+    ) -> Risen {
+        let cells = self.measurements.domain.cells();
+        let (above, roots) = cut(&self.tree, cells);
+        let mut held: Vec<usize> = above.iter().chain(&roots).copied().collect();
+        held.sort_unstable();
+        let place = |v: usize| cells * held.binary_search(&v).expect("it is held");
+        let mut tables = vec![0.0; held.len() * cells];
+        let total: usize = roots.iter().map(|&root| nodes_under(&self.tree, root) * cells).sum();
+        let kept = total <= keep;
+        let subtrees = crew.each(roots, |scratch: &mut Scratch, root: usize| {
+            self.up(root, measure, scratch);
+            let top = scratch.levels[0].clone();
+            (root, top, if kept { std::mem::take(&mut scratch.levels) } else { Vec::new() })
+        });
+        for (root, top, _) in &subtrees {
+            tables[place(*root)..][..cells].copy_from_slice(top);
         }
-        above.sort_unstable();
-        roots.sort_unstable();
-        (above, roots)
-    }
-
-    /// By level from a node down, the nodes of its subtree.
-    fn ranges(&self, root: usize) -> Vec<Range<usize>> {
-        let below = |range: &Range<usize>| {
-            let below = self.tree.children(range.start).start..self.tree.children(range.end - 1).end;
-            (!below.is_empty()).then_some(below)
-        };
-        std::iter::successors(Some(root..root + 1), below).collect()
-    }
-
-    fn nodes_under(&self, root: usize) -> usize {
-        self.ranges(root).iter().map(ExactSizeIterator::len).sum()
+        let mut scratch = Scratch::default();
+        for &v in above.iter().rev() {
+            let mut sum = vec![0.0; cells];
+            self.tree.children(v).for_each(|child| add(&mut sum, &tables[place(child)..][..cells]));
+            self.combine(v, &mut sum, measure, &mut scratch);
+            tables[place(v)..][..cells].copy_from_slice(&sum);
+        }
+        let subtrees = subtrees.into_iter().map(|(root, _, levels)| (root, levels)).collect();
+        Risen { above, held, tables, subtrees }
     }
 
     /// The estimates of the nodes of a subtree from what is below each, into `scratch.levels`.
-    fn up(&self, root: usize, measure: &impl Fn(usize, &mut Answers), scratch: &mut Scratch) {
+    pub(super) fn up(&self, root: usize, measure: &impl Fn(usize, &mut Answers), scratch: &mut Scratch) {
         let cells = self.measurements.domain.cells();
-        let ranges = self.ranges(root);
+        let ranges = ranges(&self.tree, root);
         let mut levels = std::mem::take(&mut scratch.levels);
         levels.resize(ranges.len(), Vec::new());
         for (depth, range) in ranges.iter().enumerate().rev() {
@@ -193,7 +185,7 @@ impl Gls {
         mut see: impl FnMut(usize, &Estimate) -> Result<()>,
     ) -> Result<()> {
         let cells = self.measurements.domain.cells();
-        let ranges = self.ranges(root);
+        let ranges = ranges(&self.tree, root);
         let mut levels = std::mem::take(&mut scratch.levels);
         for (depth, range) in ranges.iter().enumerate() {
             let (upper, lower) = levels.split_at_mut(depth + 1);
@@ -244,7 +236,7 @@ impl Gls {
     }
 
     /// Moves the sum of the estimates of a node's children by what is measured of it.
-    fn combine(
+    pub(super) fn combine(
         &self,
         v: usize,
         estimate: &mut [f64],

@@ -3,6 +3,7 @@
 mod bluedown;
 mod closest;
 mod descent;
+mod flow;
 mod integer_l2;
 mod integer_nnl2;
 mod l2;
@@ -27,3 +28,7 @@ pub use nnl2::{Nnl2, Nnl2Scratch};
 pub use simplex::{SimplexScratch, SimplexValue};
 pub use topdown::{TopDown, TopDownScratch};
 pub use topdown_real::{TopDownReal, TopDownRealScratch};
+
+pub(crate) use flow::{Convex, FlowScratch};
+pub(crate) use network::Network;
+pub(crate) use simplex::theta_of_reals;

@@ -7,7 +7,7 @@ const MOST_DENSE: usize = 1 << 22;
 
 /// A directed graph whose edges are the unknowns: what flows into a node flows out of it.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(crate) struct Network {
     pub(super) nodes: usize,
     /// By unknown, the nodes that it flows from and to.
     pub(super) ends: Vec<(u32, u32)>,
@@ -83,6 +83,11 @@ impl Network {
                 _ => (outside, outside),
             })
             .collect();
+        Some(Self::between(nodes, ends))
+    }
+
+    /// The network of these nodes, with the nodes that each unknown flows from and to.
+    pub(crate) fn between(nodes: usize, ends: Vec<(u32, u32)>) -> Self {
         let mut of_node: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         for (edge, &(from, to)) in ends.iter().enumerate().filter(|(_, (from, to))| from != to) {
             of_node[from as usize].push(edge as u32);
@@ -100,7 +105,7 @@ impl Network {
                 places[edge as usize][usize::from(flows_in)] = place;
             }
         }
-        Some(Self { nodes, ends, first, edges, others, places })
+        Self { nodes, ends, first, edges, others, places }
     }
 }
 

@@ -317,7 +317,7 @@ impl Shares {
 /// The theta at which `Σ max(0, noisy_i - theta variance_i)` is the total > 0; all variances are 1 where there are none.
 ///
 /// theta = excess / spread. From all values on, what lies at or below theta is left out until nothing does, as in [`threshold`].
-fn theta_of_reals(noisy: &[f64], variances: Option<&[f64]>, total: f64) -> f64 {
+pub(crate) fn theta_of_reals(noisy: &[f64], variances: Option<&[f64]>, total: f64) -> f64 {
     let [sum, mut spread, _] = above(noisy, variances, f64::NEG_INFINITY, 0.0);
     let mut excess = sum - total;
     loop {

@@ -1,5 +1,6 @@
 //! What a sum of entries costs: the L1 distance, by segments of one slope.
 
+use super::super::flow::Convex;
 use crate::invariant::{Lower, NO_LOWER, NO_UPPER, Upper};
 use crate::rng::Rng;
 
@@ -112,22 +113,6 @@ impl Costs {
         self.sums.push(sum);
     }
 
-    pub(super) fn sum(&self, group: usize) -> i64 {
-        self.sums[group]
-    }
-
-    /// What one more costs, and how many cost as much.
-    #[inline]
-    pub(super) fn up(&self, group: usize) -> Option<(i64, i64)> {
-        self.after(group, self.at[group]).map(|(_, slope, room)| (slope, room))
-    }
-
-    /// What one less costs, and how many cost as much.
-    #[inline]
-    pub(super) fn down(&self, group: usize) -> Option<(i64, i64)> {
-        self.before(group, self.at[group]).map(|(_, slope, room)| (-slope, room))
-    }
-
     #[inline]
     fn after(&self, group: usize, (at, used): At) -> Option<(At, i64, i64)> {
         let end = self.starts[group + 1];
@@ -174,14 +159,6 @@ impl Costs {
         self.walk(group, step).map(|(_, cost)| cost)
     }
 
-    /// Makes a step. `false`: its bounds do not allow it.
-    pub(super) fn step(&mut self, group: usize, step: i64) -> bool {
-        let Some((at, _)) = self.walk(group, step) else { return false };
-        self.at[group] = at;
-        self.sums[group] += step;
-        true
-    }
-
     /// The entries, by the segments that are used.
     pub(super) fn integers(&self, mut set: impl FnMut(u32, i64)) {
         let mut values = self.floors.clone();
@@ -198,5 +175,29 @@ impl Costs {
             }
         }
         values.into_iter().enumerate().for_each(|(i, value)| set(i as u32, value));
+    }
+}
+
+/// By group, its sum.
+impl Convex for Costs {
+    fn sum(&self, group: usize) -> i64 {
+        self.sums[group]
+    }
+
+    #[inline]
+    fn up(&self, group: usize) -> Option<(i64, i64)> {
+        self.after(group, self.at[group]).map(|(_, slope, room)| (slope, room))
+    }
+
+    #[inline]
+    fn down(&self, group: usize) -> Option<(i64, i64)> {
+        self.before(group, self.at[group]).map(|(_, slope, room)| (-slope, room))
+    }
+
+    fn step(&mut self, group: usize, step: i64) -> bool {
+        let Some((at, _)) = self.walk(group, step) else { return false };
+        self.at[group] = at;
+        self.sums[group] += step;
+        true
     }
 }

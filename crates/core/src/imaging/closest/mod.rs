@@ -1,19 +1,18 @@
 //! The integers that are closest to a projection: the routes here; costs in `cost`; equations that are a network in `imaging::network`,
-//! solved in `flow`; others in `moves`.
+//! solved in `imaging::flow`; others in `moves`.
 
 mod cost;
-mod flow;
 mod moves;
 #[cfg(test)]
 mod tests;
 
+use super::flow::FlowScratch;
 use super::network::Network;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Row};
 use crate::lattice::real_value;
 use crate::rng::Rng;
 use cost::{Costs, LONGEST};
-use flow::FlowScratch;
 use moves::TestSet;
 
 /// Largest projection, in counts.

@@ -1,5 +1,6 @@
 //! The cheapest integers of a small system, by moves that find the optimum of every separable convex cost.
 
+use super::super::flow::Convex;
 use super::cost::{Costs, LONGEST};
 use crate::error::{Error, Result};
 use crate::lattice::{Basis, BasisKind, IntMatrix, Row, graver};

@@ -1,7 +1,6 @@
 //! The cheapest flow of integers, by successive shortest paths.
 
-use super::super::network::Network;
-use super::cost::Costs;
+use super::network::Network;
 use crate::error::{Error, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,9 +10,24 @@ const SEVERAL: usize = 1 << 11;
 /// The cost of a step that bounds do not allow.
 const NONE: i64 = i64::MAX;
 
+/// What the unknowns of a network cost, each by a convex function of its value, and where each stands.
+pub(crate) trait Convex {
+    /// The value at which an unknown stands.
+    fn sum(&self, unknown: usize) -> i64;
+
+    /// What one more costs, and how many cost as much; `None` where its bounds do not allow it.
+    fn up(&self, unknown: usize) -> Option<(i64, i64)>;
+
+    /// What one less costs, and how many cost as much; `None` where its bounds do not allow it.
+    fn down(&self, unknown: usize) -> Option<(i64, i64)>;
+
+    /// Makes a step. `false`: its bounds do not allow it.
+    fn step(&mut self, unknown: usize, step: i64) -> bool;
+}
+
 /// Space for one flow, reused from call to call.
 #[derive(Debug, Default)]
-pub(super) struct FlowScratch {
+pub(crate) struct FlowScratch {
     balance: Vec<i64>,
     potential: Vec<i64>,
     distance: Vec<i64>,
@@ -29,7 +43,7 @@ pub(super) struct FlowScratch {
 }
 
 impl Network {
-    /// Moves the groups of `costs`, the unknowns of the network, from where each costs least to where all of them together cost
+    /// Moves the unknowns of the network from where each costs least to where all of them together cost
     /// least and flow in is flow out at every node.
     ///
     /// Successive shortest paths (Ahuja, Magnanti, Orlin, *Network Flows*, section 9.7, and 14.5 for convex costs):
@@ -39,14 +53,14 @@ impl Network {
     /// paths to all nodes that lack units: those that still have reduced cost 0 when their turn comes are used as well.
     ///
     /// Errors: there is no flow within the bounds (0 is one, for noise).
-    pub(super) fn settle(&self, costs: &mut Costs, scratch: &mut FlowScratch) -> Result<()> {
+    pub(crate) fn settle<C: Convex>(&self, costs: &mut C, scratch: &mut FlowScratch) -> Result<()> {
         self.settle_by(costs, scratch, self.ends.len() > SEVERAL)
     }
 
     /// Settles as [`Network::settle`] does; one search serves one deficit, or `several`.
-    pub(super) fn settle_by(
+    pub(super) fn settle_by<C: Convex>(
         &self,
-        costs: &mut Costs,
+        costs: &mut C,
         scratch: &mut FlowScratch,
         several: bool,
     ) -> Result<()> {
@@ -124,7 +138,7 @@ impl Network {
     }
 
     /// Sends units to a node along the path by which it was reached, as many as cost the same, if those before have left it any.
-    fn send(&self, costs: &mut Costs, scratch: &mut FlowScratch, last: usize) {
+    fn send<C: Convex>(&self, costs: &mut C, scratch: &mut FlowScratch, last: usize) {
         let FlowScratch { balance, potential, over, path, slopes, .. } = scratch;
         path.clear();
         let (mut node, mut amount) = (last, -balance[last]);
@@ -150,8 +164,9 @@ impl Network {
             self.price(costs, edge as usize, slopes);
         }
     }
+
     /// What a unit costs over an unknown: more of what flows in sends a surplus back to where it comes from; less of what flows out, on.
-    fn price(&self, costs: &Costs, edge: usize, slopes: &mut [i64]) {
+    fn price<C: Convex>(&self, costs: &C, edge: usize, slopes: &mut [i64]) {
         for (place, step) in self.places[edge].into_iter().zip([costs.down(edge), costs.up(edge)]) {
             if let Some(slope) = slopes.get_mut(place) {
                 *slope = step.map_or(NONE, |(slope, _)| slope);

@@ -1,0 +1,473 @@
+//! Down a tree of tables: tables of integers >= 0 that sum to their area's, from the root to the leaves.
+//!
+//! `support` is where an area has anything; `shape` what is known of its children there, as matrices of the kind of `operator`; `fit` their
+//! tables as reals, `columns` a step of that; `rounding` as integers, by the sets of cells of `nested`.
+
+mod columns;
+mod fit;
+mod nested;
+mod operator;
+mod rounding;
+mod shape;
+mod support;
+#[cfg(test)]
+mod tests;
+
+use self::fit::{Family, Fit, GAP, LITTLE};
+use self::nested::Nested;
+pub(super) use self::nested::cross;
+use self::rounding::Rounding;
+use self::shape::Shape;
+use self::support::Support;
+use super::basis;
+use super::gls::{Gls, Tables};
+use super::measurements::Measurements;
+use super::subtrees::{cut, ranges};
+use super::sweep::{Answers, Risen, Scratch};
+use super::variance::Variances;
+use crate::crew::Crew;
+use crate::error::{Error, Result};
+use crate::imaging::FlowScratch;
+use crate::invariant::Hierarchy;
+use crate::rng::Rng;
+use std::ops::Range;
+
+/// A table of integers: the cells that are not 0, ascending by their places in the domain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Places in the domain.
+    pub places: Vec<u32>,
+    /// Their counts, more than 0.
+    pub counts: Vec<i64>,
+}
+
+/// How close tables are to those that fit best, before they are rounded.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Certificate {
+    /// By how much the sum of squares of the children of one area is above the least, at most, as a part of it (of 0.2, if it is less): the
+    /// largest of all areas.
+    pub gap: f64,
+    /// Rounds that one area took at most.
+    pub rounds: usize,
+}
+
+/// Tables of integers >= 0 from the root down: those of the children of an area are the non-negative least-squares fit to their estimates, by
+/// the inverses of these' covariances, that sums to the area's table cell by cell and has what is known; then the closest integers.
+///
+/// - **TopDown** (Abowd et al. 2022): the estimate of an area is that of its own answers.
+/// - **BlueDown** (Ghazi, Kamath, Manurangsi, Sealfon 2026, arXiv 2603.10099): that of all answers in its subtree.
+///
+/// The fit is found without a solver, and comes with a proof of how close it is ([`Certificate`]). Of the integers every cell, and every sum of
+/// cells of the queries that nest, in the order of the queries, is the real number rounded down or up; of those they are closest in L1 by
+/// cells. With a table of one cell these are [`crate::imaging::TopDown`] and [`crate::imaging::BlueDown`].
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::Alone;
+/// use congenial_core::cube::{Answers, Descent, Domain, Marginal, Measurements, Query};
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::rng::{Role, TaskKey, piece_stream};
+///
+/// // Two districts of a town, each by sex: tables are measured, and the town's is known.
+/// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
+/// let domain = Domain::new(&[2], &[], &[Query::of(&[0])])?;
+/// let queries = vec![Marginal::new(&domain, &Query::of(&[0]))];
+/// let measurements = Measurements::new(&domain, queries, vec![vec![Some(0.0)], vec![Some(1.0)]])?;
+/// let noisy = [[5.0, 4.0], [6.0, 1.0], [-3.0, 2.0]];
+/// let measure = |v: usize, answers: &mut Answers| answers.of[0].copy_from_slice(&noisy[v]);
+/// let key = TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise };
+/// let (tables, certificate) = Descent::topdown(&tree, measurements)?.release(
+///     &Alone,
+///     0,
+///     measure,
+///     |v| piece_stream(key, 0, v as u32),
+///     |tables: &mut Vec<_>, v, table| Ok(tables.push((v, table.clone()))),
+/// )?;
+/// let counts: Vec<_> = tables.concat().into_iter().map(|(v, table)| (v, table.places, table.counts)).collect();
+/// assert_eq!(counts[0], (0, vec![0, 1], vec![5, 4]));
+/// assert_eq!(counts[1].2[0], 5); // 6 against -3, of 5: the first has all.
+/// assert!(certificate.gap <= 1e-6);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Descent {
+    tree: Hierarchy,
+    from: From,
+    nested: Nested,
+}
+
+/// What the tables of children are fitted to.
+#[derive(Debug)]
+enum From {
+    /// By level, the estimate of an area from its own answers.
+    Own(Vec<Gls>),
+    /// The estimates from subtrees.
+    Subtrees(Box<Gls>),
+}
+
+impl Descent {
+    /// TopDown. `measurements`: of as many levels as the tree has.
+    ///
+    /// Refused: another number of levels; a level whose tables do not follow from what is measured there; queries that are known on a level
+    /// and not on one above; known queries that do not nest.
+    pub fn topdown(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
+        tree.check_one_per_level("variances", measurements.levels())?;
+        let one = Hierarchy::from_parents(&[0])?;
+        let nested = nested(&measurements)?;
+        let own = |level: usize| {
+            let refused = |e| match e {
+                Error::Parameter { .. } => Error::parameter("queries of level", level, WANTED),
+                other => other,
+            };
+            Gls::new(&one, measurements.on(level)).map_err(refused)
+        };
+        let own = (0..measurements.levels()).map(own).collect::<Result<_>>()?;
+        Ok(Self { tree: tree.clone(), from: From::Own(own), nested })
+    }
+
+    /// BlueDown.
+    ///
+    /// Refused: as [`Gls::new`]; queries that are known on a level and not on one above; known queries that do not nest.
+    pub fn bluedown(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
+        let nested = nested(&measurements)?;
+        Ok(Self { tree: tree.clone(), from: From::Subtrees(Box::new(Gls::new(tree, measurements)?)), nested })
+    }
+
+    /// The variances of the estimates as a user may take them to be the errors: of TopDown those of the estimates from an area's own answers, of
+    /// BlueDown those of the best linear estimates ([`Gls::each_variances`]). Given areas that have the same.
+    pub fn each_variances(&self, mut see: impl FnMut(&[usize], &Variances)) {
+        match &self.from {
+            From::Subtrees(gls) => gls.each_variances(see),
+            From::Own(own) => {
+                for (level, gls) in own.iter().enumerate() {
+                    let areas: Vec<usize> =
+                        (0..self.tree.nodes()).filter(|&v| self.tree.level(v) == level).collect();
+                    see(&areas, &gls.variances(&[(0, 1.0)]));
+                }
+            }
+        }
+    }
+
+    /// What is measured of a level.
+    fn gls(&self, level: usize) -> &Gls {
+        match &self.from {
+            From::Own(own) => &own[level],
+            From::Subtrees(gls) => gls,
+        }
+    }
+
+    /// Makes the release, in subtrees that are cut alike on all machines.
+    ///
+    /// - `crew`: who does it.
+    /// - `keep`: numbers that may be held at once beside the tables above the subtrees.
+    /// - `measure`: writes the noisy answers of a node, each query's as long as [`super::Marginal::answers`] says; called twice for some nodes,
+    ///   with the same answers.
+    /// - `ties`: the stream by which ties among the children of a node are broken; of the root itself, the one for the number of nodes.
+    /// - `see`: is given the tables of the nodes of a subtree one after the other, parents first; what it makes of them is handed back, that of
+    ///   the nodes above the subtrees first.
+    ///
+    /// Errors: those of `see`; children of an area for whom no tables are found.
+    pub fn release<R: Default + Send, S: Rng>(
+        &self,
+        crew: &dyn Crew,
+        keep: usize,
+        measure: impl Fn(usize, &mut Answers) + Sync + Send,
+        ties: impl Fn(usize) -> S + Sync + Send,
+        see: impl Fn(&mut R, usize, &Table) -> Result<()> + Sync + Send,
+    ) -> Result<(Vec<R>, Certificate)> {
+        let cells = self.gls(0).measurements.domain.cells();
+        let Risen { above, held, tables, subtrees } = match &self.from {
+            From::Subtrees(gls) => gls.rise(crew, keep, &measure),
+            From::Own(_) => {
+                let (above, roots) = cut(&self.tree, cells);
+                let mut held: Vec<usize> = above.iter().chain(&roots).copied().collect();
+                held.sort_unstable();
+                Risen {
+                    above,
+                    held,
+                    tables: Vec::new(),
+                    subtrees: roots.into_iter().map(|root| (root, Vec::new())).collect(),
+                }
+            }
+        };
+        let place = |v: usize| held.binary_search(&v).expect("it is held");
+        let mut scratch = DescentScratch::default();
+        let mut results = vec![R::default()];
+        let mut certificate = Certificate::default();
+        let mut released = vec![Table::default(); held.len()];
+        let estimates = |nodes: Range<usize>, scratch: &mut DescentScratch| {
+            scratch.estimates.clear();
+            match tables.is_empty() {
+                true => self.estimate(nodes, &measure, scratch),
+                false => scratch
+                    .estimates
+                    .extend_from_slice(&tables[place(nodes.start) * cells..][..nodes.len() * cells]),
+            }
+        };
+        estimates(0..1, &mut scratch);
+        let root = self.family(0..1, None, &mut ties(self.tree.nodes()), &mut scratch);
+        let root = root.map_err(|e| named("of the root".into(), e))?;
+        released[0] = root.tables.into_iter().next().expect("there is a root");
+        certificate.add(root.certificate);
+        // Families of one level do not depend on each other.
+        for level in above.chunk_by(|a, b| self.tree.level(*a) == self.tree.level(*b)) {
+            let families = crew.each(level.to_vec(), |scratch: &mut DescentScratch, v: usize| {
+                let children = self.tree.children(v);
+                estimates(children.clone(), scratch);
+                self.family(children, Some(&released[place(v)]), &mut ties(v), scratch)
+            });
+            for (&v, family) in level.iter().zip(families) {
+                let family = family.map_err(|e| Self::within(v, e))?;
+                certificate.add(family.certificate);
+                for (child, table) in self.tree.children(v).zip(family.tables) {
+                    released[place(child)] = table;
+                }
+            }
+        }
+        for &v in &above {
+            see(&mut results[0], v, &released[place(v)])?;
+        }
+        let down = |scratch: &mut DescentScratch, (root, levels): (usize, Vec<Vec<f64>>)| {
+            let mut result = R::default();
+            let certificate =
+                self.down((root, &released[place(root)], levels), &measure, &ties, scratch, |v, table| {
+                    see(&mut result, v, table)
+                })?;
+            Ok((result, certificate))
+        };
+        for done in crew.each(subtrees, down) {
+            let (result, own): (R, Certificate) = done?;
+            results.push(result);
+            certificate.add(own);
+        }
+        Ok((results, certificate))
+    }
+
+    /// The tables of a subtree's nodes from its root's, each of which is seen.
+    fn down<S: Rng>(
+        &self,
+        (root, table, levels): (usize, &Table, Vec<Vec<f64>>),
+        measure: &(impl Fn(usize, &mut Answers) + Sync + Send),
+        ties: &impl Fn(usize) -> S,
+        scratch: &mut DescentScratch,
+        mut see: impl FnMut(usize, &Table) -> Result<()>,
+    ) -> Result<Certificate> {
+        let cells = self.gls(0).measurements.domain.cells();
+        let ranges = ranges(&self.tree, root);
+        let mut certificate = Certificate::default();
+        match &self.from {
+            From::Subtrees(gls) if levels.is_empty() && ranges.len() > 1 => {
+                gls.up(root, measure, &mut scratch.sweep)
+            }
+            From::Subtrees(_) => scratch.sweep.levels = levels,
+            From::Own(_) => {}
+        }
+        let mut own = vec![table.clone()];
+        for (depth, range) in ranges.iter().enumerate() {
+            let mut below = Vec::new();
+            for (v, table) in range.clone().zip(&own) {
+                see(v, table)?;
+                let children = self.tree.children(v);
+                if children.is_empty() {
+                    continue;
+                }
+                scratch.estimates.clear();
+                match &self.from {
+                    From::Own(_) => self.estimate(children.clone(), measure, scratch),
+                    From::Subtrees(_) => {
+                        let first = children.start - ranges[depth + 1].start;
+                        let family =
+                            &scratch.sweep.levels[depth + 1][first * cells..][..children.len() * cells];
+                        scratch.estimates.extend_from_slice(family);
+                    }
+                }
+                let family = self
+                    .family(children, Some(table), &mut ties(v), scratch)
+                    .map_err(|e| Self::within(v, e))?;
+                certificate.add(family.certificate);
+                below.extend(family.tables);
+            }
+            own = below;
+        }
+        Ok(certificate)
+    }
+
+    /// The estimates of nodes from their own answers, behind what is there of the estimates.
+    fn estimate(
+        &self,
+        nodes: Range<usize>,
+        measure: &impl Fn(usize, &mut Answers),
+        scratch: &mut DescentScratch,
+    ) {
+        let gls = self.gls(self.tree.level(nodes.start));
+        let cells = gls.measurements.domain.cells();
+        for v in nodes {
+            let from = scratch.estimates.len();
+            scratch.estimates.resize(from + cells, 0.0);
+            let own = |_: usize, answers: &mut Answers| measure(v, answers);
+            gls.combine(0, &mut scratch.estimates[from..], &own, &mut scratch.sweep);
+        }
+    }
+
+    /// An error in the children of a node.
+    fn within(v: usize, error: Error) -> Error {
+        named(format!("among the children of node {}", v + 1), error)
+    }
+
+    /// What is known of a node's table by its estimate.
+    fn tables(&self, v: usize) -> (u32, &[Tables]) {
+        match &self.from {
+            From::Own(own) => (0, own[self.tree.level(v)].tables(0)),
+            From::Subtrees(gls) => (gls.of_node[v], gls.tables(v)),
+        }
+    }
+
+    /// The tables of the children of a node, by its own and their estimates in `scratch`; of the root alone without one.
+    fn family(
+        &self,
+        nodes: Range<usize>,
+        parent: Option<&Table>,
+        ties: &mut impl Rng,
+        scratch: &mut DescentScratch,
+    ) -> Result<Released> {
+        let same = |table: &Table| Released {
+            tables: vec![table.clone(); nodes.len()],
+            certificate: Certificate::default(),
+        };
+        if let Some(table) = parent.filter(|table| table.places.is_empty() || nodes.len() == 1) {
+            return Ok(same(table));
+        }
+        let (level, domain) = (self.tree.level(nodes.start), &self.gls(0).measurements.domain);
+        let support = parent.map_or_else(|| Support::all(domain), |table| Support::of(domain, &table.places));
+        let totals = parent.map(|table| support.counts(table));
+        let Fit { tables, value, gap, rounds } =
+            self.fit(nodes, &support, totals.as_deref(), &scratch.estimates, GAP)?;
+        let certificate = Certificate { gap: gap / value.max(LITTLE), rounds };
+        let rounding = Rounding {
+            nested: &self.nested,
+            support: &support,
+            level,
+            totals: totals.as_deref(),
+            tables: &tables,
+        };
+        let DescentScratch { integers, flow, .. } = scratch;
+        integers.resize(tables.len(), 0);
+        rounding.round(ties, flow, integers)?;
+        let cells = support.cells();
+        let sum = |cell: usize| integers.iter().skip(cell).step_by(cells).sum::<i64>();
+        let sums_up = |totals: &Vec<i64>| totals.iter().enumerate().all(|(cell, &total)| sum(cell) == total);
+        if !totals.as_ref().is_none_or(sums_up) || integers.iter().any(|count| *count < 0) {
+            return Err(Error::violated(
+                "integers that are at least 0 and sum to the table above them",
+                "some",
+            ));
+        }
+        let table = |own: &[i64]| {
+            let (places, counts) = support.places.iter().zip(own).filter(|(_, count)| **count > 0).unzip();
+            Table { places, counts }
+        };
+        Ok(Released { tables: integers.chunks_exact(support.cells()).map(table).collect(), certificate })
+    }
+
+    /// The tables of nodes as reals, on a support. `totals`: what they sum to there; `estimates`: their coefficients on the domain.
+    fn fit(
+        &self,
+        nodes: Range<usize>,
+        support: &Support,
+        totals: Option<&[i64]>,
+        estimates: &[f64],
+        gap: f64,
+    ) -> Result<Fit> {
+        let level = self.tree.level(nodes.start);
+        let gls = self.gls(level);
+        let said = &gls.said[if gls.said.len() == 1 { 0 } else { level }];
+        let (domain, m) = (&gls.measurements.domain, support.cells());
+        let (mut kinds, mut shapes, mut of): (Vec<u32>, Vec<Shape>, Vec<u32>) = Default::default();
+        for v in nodes.clone() {
+            let (kind, tables) = self.tables(v);
+            let known = kinds.iter().position(|own| *own == kind);
+            of.push(known.unwrap_or(kinds.len()) as u32);
+            if known.is_none() {
+                kinds.push(kind);
+                shapes.push(Shape::new(tables, said, domain.joint(), support)?);
+            }
+        }
+        let mut centres = vec![0.0; nodes.len() * m];
+        let estimates = estimates.chunks_exact(domain.cells());
+        for ((estimate, centre), shape) in estimates.zip(centres.chunks_exact_mut(m)).zip(&of) {
+            match support.is_all(domain) {
+                true => {
+                    centre.copy_from_slice(estimate);
+                    basis::backward(centre, support.sizes());
+                }
+                false => {
+                    let of_domain = (&domain.free_sizes()[..], &gls.runs[..]);
+                    shapes[*shape as usize].centre(of_domain, support, estimate, centre);
+                }
+            }
+        }
+        let totals: Option<Vec<f64>> =
+            totals.map(|totals| totals.iter().map(|&total| total as f64).collect());
+        Family { support, totals: totals.as_deref(), shapes: &shapes, of: &of, centres: &centres }.fit(gap)
+    }
+}
+
+/// The tables of the children of a node.
+struct Released {
+    tables: Vec<Table>,
+    certificate: Certificate,
+}
+
+/// What a thread uses again and again.
+#[derive(Default)]
+struct DescentScratch {
+    sweep: Scratch,
+    /// Of the nodes of a family, coefficients.
+    estimates: Vec<f64>,
+    integers: Vec<i64>,
+    flow: FlowScratch,
+}
+
+impl Certificate {
+    fn add(&mut self, other: Self) {
+        self.gap = self.gap.max(other.gap);
+        self.rounds = self.rounds.max(other.rounds);
+    }
+}
+
+/// An error that says where it is.
+fn named(place: String, error: Error) -> Error {
+    match error {
+        Error::NotConverged { what, residuals } => {
+            Error::NotConverged { what, residuals: format!("{place}: {residuals}") }
+        }
+        other => other,
+    }
+}
+
+const WANTED: &str = "queries from which every cell of a table follows, such as the detailed table";
+
+/// The sets of cells by which tables are rounded. Errors: what is known on a level and not on one above; known queries that do not nest.
+fn nested(measurements: &Measurements) -> Result<Nested> {
+    let is_known = |level: usize, query: usize| measurements.variances[level][query] == Some(0.0);
+    let queries = &measurements.queries;
+    for query in 0..queries.len() {
+        if let Some(level) =
+            (1..measurements.levels()).find(|&level| is_known(level, query) && !is_known(level - 1, query))
+        {
+            let got = format!("query {} is known on level {} and not above", query + 1, level + 1);
+            return Err(Error::parameter(
+                "known queries",
+                got,
+                "what is known on a level, known on all above",
+            ));
+        }
+    }
+    let cells = measurements.domain.cells();
+    let maps: Vec<Vec<u32>> = queries.iter().map(|query| query.map(&measurements.domain)).collect();
+    let levels =
+        |query: usize| (0..measurements.levels()).take_while(|&level| is_known(level, query)).count();
+    let known: Vec<usize> = (0..queries.len()).map(levels).collect();
+    Nested::new(cells, &maps, &known)
+}
