@@ -39,7 +39,7 @@ fn tables_of_integers_keep_what_they_must() {
     }
     place.prints(&["merge", "cube.toml", "--out", "shards"]);
     assert!(place.prints(&["digest", "out"]) == place.prints(&["digest", "shards"]));
-    place.write("cube.toml", &descents("2").replace("epsilon = 2.0", "epsilon = 1000.0"));
+    place.write("cube.toml", &descents("2").replace("epsilon = 2.0", "epsilon = 500.0"));
     place.prints(&["run", "cube.toml", "--out", "near"]);
     assert!(place.rows::<CubeDrawRow>("near").iter().all(|row| row.squared == 0.0 && row.covered == 1.0));
 }

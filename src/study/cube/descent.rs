@@ -49,8 +49,8 @@ pub(super) fn serves(planned: &Planned, method: Way) -> std::result::Result<(), 
             .find(|&&other| areas.queries[one].crosses(&areas.queries[other], &areas.domain));
         if let Some(&other) = crossing {
             return Err(format!(
-                "`{}` and `{}` are known and cross: of the cells of an answer of one, an answer of the other has some and not all, nor all of \
-                 its own; `{}` finds integers where known queries nest",
+                "`{}` and `{}` are known and cross: some answers of theirs share cells, and neither has all of the other's; \
+                 `{}` finds integers where known queries nest",
                 tables.queries[other].name,
                 tables.queries[one].name,
                 method.name()

@@ -87,8 +87,8 @@ table! {
         /// share of the answers that are within 1.645 standard deviations of the true ones: the 90 % interval of a normal law. Of `topdown`
         /// and `bluedown` those of the estimates that their tables are fitted to
         covered: f64, "probability";
-        /// of `topdown` and `bluedown`, by how much the sum of squares of the tables of the children of one area, before they are rounded, is
-        /// above the least at most, as a part of it: the largest of all areas
+        /// of `topdown` and `bluedown`, by how much the sum of squares of the tables of the children of one area, before they are rounded,
+        /// is above the least at most, as a part of it: the largest of all areas
         gap: Option<f64>;
     }
 }
@@ -165,7 +165,8 @@ impl Planned {
             self.config.points.iter().any(|point| matches!(point.method, Way::Gls | Way::BlueDown));
         if wants_estimates && !is_determined(self) {
             let message = format!(
-                "{path}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` and `bluedown` want that: such as \
+                "{path}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` and `bluedown` want that: \
+                 such as \
                  `shares` there of the query of all attributes",
                 self.config.data.tables.levels.last().map_or("", String::as_str)
             );

@@ -60,9 +60,10 @@ impl Family<'_> {
     /// which is a matrix of each kind of coefficients; and the closest tables >= 0 with the sums, cell by cell. The first meets what is
     /// known, the second the signs and sums; they meet in the end.
     ///
-    /// **How close**: the dual of the problem at multipliers y of the second step bounds the least value from below, and the difference is `Σ_c
-    /// (z_c - v_c - C_c y_c)ᵀ P_c (z_c - v_c - C_c y_c) / 2`, C the inverse of P: large counts cost no digits. (`Σ z (y - min_c y)` is 0: the
-    /// second step is a projection.) Where z misses what is known, `|Σ (z - x) (y - P C y)|` is added, x the tables of the first step. It ends once that is a part of the value, as small as `part` (of [`LITTLE`], if it is less).
+    /// **How close**: the dual of the problem at multipliers y of the second step bounds the least value from below, and the difference is
+    /// `Σ_c (z_c - v_c - C_c y_c)ᵀ P_c (z_c - v_c - C_c y_c) / 2`, C the inverse of P: large counts cost no digits. (`Σ z (y - min_c y)`
+    /// is 0: the second step is a projection.) Where z misses what is known, `|Σ (z - x) (y - P C y)|` is added, x the tables of the first
+    /// step. It ends once that is a part of the value, as small as `part` (of [`LITTLE`], if it is less).
     ///
     /// Errors: that is not reached.
     pub(super) fn fit(&self, part: f64) -> Result<Fit> {
@@ -200,8 +201,8 @@ impl Family<'_> {
         }
     }
 
-    /// The value of tables, and by how much it may be above the least, by the multipliers `y` of the second step, which are overwritten. `x`:
-    /// tables that have what is known, where anything is.
+    /// The value of tables, and by how much it may be above the least, by the multipliers `y` of the second step, which are overwritten.
+    /// `x`: tables that have what is known, where anything is.
     fn certify(&self, z: &[f64], y: &mut [f64], x: Option<&[f64]>, scratch: &mut Vec<f64>) -> (f64, f64) {
         let m = self.support.cells();
         let (mut value, mut gap, mut crossed) = (0.0, 0.0, 0.0);

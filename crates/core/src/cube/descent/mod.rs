@@ -51,15 +51,15 @@ pub struct Certificate {
     pub rounds: usize,
 }
 
-/// Tables of integers >= 0 from the root down: those of the children of an area are the non-negative least-squares fit to their estimates, by
-/// the inverses of these' covariances, that sums to the area's table cell by cell and has what is known; then the closest integers.
+/// Tables of integers >= 0 from the root down: those of the children of an area are the non-negative least-squares fit to their estimates,
+/// by the inverses of these' covariances, that sums to the area's table cell by cell and has what is known; then the closest integers.
 ///
 /// - **TopDown** (Abowd et al. 2022): the estimate of an area is that of its own answers.
 /// - **BlueDown** (Ghazi, Kamath, Manurangsi, Sealfon 2026, arXiv 2603.10099): that of all answers in its subtree.
 ///
-/// The fit is found without a solver, and comes with a proof of how close it is ([`Certificate`]). Of the integers every cell, and every sum of
-/// cells of the queries that nest, in the order of the queries, is the real number rounded down or up; of those they are closest in L1 by
-/// cells. With a table of one cell these are [`crate::imaging::TopDown`] and [`crate::imaging::BlueDown`].
+/// The fit is found without a solver, and comes with a proof of how close it is ([`Certificate`]). Of the integers every cell, and every
+/// sum of cells of the queries that nest, in the order of the queries, is the real number rounded down or up; of those they are closest in
+/// L1 by cells. With a table of one cell these are [`crate::imaging::TopDown`] and [`crate::imaging::BlueDown`].
 ///
 /// # Examples
 ///
@@ -134,8 +134,8 @@ impl Descent {
         Ok(Self { tree: tree.clone(), from: From::Subtrees(Box::new(Gls::new(tree, measurements)?)), nested })
     }
 
-    /// The variances of the estimates as a user may take them to be the errors: of TopDown those of the estimates from an area's own answers, of
-    /// BlueDown those of the best linear estimates ([`Gls::each_variances`]). Given areas that have the same.
+    /// The variances of the estimates as a user may take them to be the errors: of TopDown those of the estimates from an area's own
+    /// answers, of BlueDown those of the best linear estimates ([`Gls::each_variances`]). Given areas that have the same.
     pub fn each_variances(&self, mut see: impl FnMut(&[usize], &Variances)) {
         match &self.from {
             From::Subtrees(gls) => gls.each_variances(see),
@@ -161,11 +161,11 @@ impl Descent {
     ///
     /// - `crew`: who does it.
     /// - `keep`: numbers that may be held at once beside the tables above the subtrees.
-    /// - `measure`: writes the noisy answers of a node, each query's as long as [`super::Marginal::answers`] says; called twice for some nodes,
-    ///   with the same answers.
+    /// - `measure`: writes the noisy answers of a node, each query's as long as [`super::Marginal::answers`] says; called twice for some
+    ///   nodes, with the same answers.
     /// - `ties`: the stream by which ties among the children of a node are broken; of the root itself, the one for the number of nodes.
-    /// - `see`: is given the tables of the nodes of a subtree one after the other, parents first; what it makes of them is handed back, that of
-    ///   the nodes above the subtrees first.
+    /// - `see`: is given the tables of the nodes of a subtree one after the other, parents first; what it makes of them is handed back,
+    ///   that of the nodes above the subtrees first.
     ///
     /// Errors: those of `see`; children of an area for whom no tables are found.
     pub fn release<R: Default + Send, S: Rng>(

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 /// No set, no answer.
 const NONE: u32 = u32::MAX;
 
-/// The cells that the answers of some queries sum, in the order of their sizes, the smallest first. Of equal sets there is one, and there is
-/// none of one cell that is known nowhere.
+/// The cells that the answers of some queries sum, in the order of their sizes, the smallest first. Of equal sets there is one, and there
+/// is none of one cell that is known nowhere.
 #[derive(Debug, Default)]
 pub(super) struct Nested {
     /// By set, the smallest that holds it and more.
@@ -38,7 +38,7 @@ impl Nested {
                     return Err(Error::Unsupported {
                         method: "the rounding of tables",
                         what: format!("queries {} and {}, which are known and cross", other + 1, query + 1),
-                        reason: "integers are found where of the cells of two known answers none are in both, or all of one are in the other",
+                        reason: "integers are found where two known answers share no cells, or one has all of the other's",
                     });
                 }
                 continue;

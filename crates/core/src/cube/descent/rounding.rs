@@ -185,8 +185,8 @@ fn slope(part: i64) -> i64 {
     (1 << UNIT) - 2 * part
 }
 
-/// What is taken from the slopes of a sum over the children, all of it the same for every way to meet it: about so many of those that are open
-/// then are below 0.
+/// What is taken from the slopes of a sum over the children, all of it the same for every way to meet it: about so many of those that are
+/// open then are below 0.
 fn shift<'a>(slopes: impl Iterator<Item = &'a i64>, number: i64) -> i64 {
     let mut open: Vec<i64> = slopes.copied().filter(|&own| own != slope(0)).collect();
     match usize::try_from(number) {

@@ -141,16 +141,89 @@ impl System {
         };
         self.measurements.of_level(self.tree.level(v)).map(of).collect()
     }
+
+    /// The least squares of the children of the root that sum to its table, by their own answers or by all below them. Unknowns are the cells
+    /// of the children, then those of the nodes below them.
+    fn squares(&self, by_subtree: bool) -> Squares {
+        let (tree, cells) = (&self.tree, self.measurements.domain.cells());
+        let children = tree.children(0);
+        let nodes: Vec<usize> =
+            if by_subtree { (1..tree.nodes()).collect() } else { children.clone().collect() };
+        let n = nodes.len() * cells;
+        let (mut p, mut g, mut a, mut b) = (DMatrix::zeros(n, n), DVector::zeros(n), Vec::new(), Vec::new());
+        for (at, &v) in nodes.iter().enumerate() {
+            for (rows, values, variance) in self.rows(v) {
+                if variance > 0.0 {
+                    let mut block = p.view_mut((at * cells, at * cells), (cells, cells));
+                    block += rows.transpose() * &rows / variance;
+                    let mut block = g.rows_mut(at * cells, cells);
+                    block += rows.transpose() * &values / variance;
+                    continue;
+                }
+                for (row, value) in rows.row_iter().zip(values.iter()) {
+                    let mut whole = DVector::zeros(n);
+                    whole.rows_mut(at * cells, cells).copy_from(&row.transpose());
+                    a.push(whole);
+                    b.push(*value);
+                }
+            }
+            if !tree.is_leaf(v) && by_subtree {
+                for cell in 0..cells {
+                    let mut whole = DVector::zeros(n);
+                    whole[at * cells + cell] = -1.0;
+                    tree.children(v).for_each(|child| whole[(child - 1) * cells + cell] = 1.0);
+                    a.push(whole);
+                    b.push(0.0);
+                }
+            }
+        }
+        for cell in 0..cells {
+            a.push(DVector::from_fn(n, |i, _| {
+                f64::from(u8::from(i < children.len() * cells && i % cells == cell))
+            }));
+            b.push(self.truth[0][cell] as f64);
+        }
+        Squares { p, g, a: DMatrix::from_columns(&a).transpose(), b: DVector::from_vec(b) }
+    }
 }
 
-/// Minimises `xᵀ P x / 2 - gᵀ x` over `A x = b`, and `x >= 0` for the first `signed`.
-fn program(
-    p: &DMatrix<f64>,
-    g: &DVector<f64>,
-    a: &DMatrix<f64>,
-    b: &DVector<f64>,
-    signed: usize,
-) -> Option<DVector<f64>> {
+/// Minimise `xᵀ P x / 2 - gᵀ x` over `A x = b`.
+struct Squares {
+    p: DMatrix<f64>,
+    g: DVector<f64>,
+    a: DMatrix<f64>,
+    b: DVector<f64>,
+}
+
+impl Squares {
+    fn value(&self, x: &DVector<f64>) -> f64 {
+        0.5 * x.dot(&(&self.p * x)) - self.g.dot(x)
+    }
+
+    /// The best of all unknowns, given the first; `None`: they do not meet the equations.
+    fn given(&self, first: &DVector<f64>) -> Option<DVector<f64>> {
+        let Self { p, g, a, b } = self;
+        let n = g.len();
+        let rows = DMatrix::from_fn(a.nrows() + first.len(), n, |i, j| match i.checked_sub(a.nrows()) {
+            None => a[(i, j)],
+            Some(own) => f64::from(u8::from(own == j)),
+        });
+        let size = n + rows.nrows();
+        let mut system = DMatrix::zeros(size, size);
+        system.view_mut((0, 0), (n, n)).copy_from(p);
+        system.view_mut((n, 0), (rows.nrows(), n)).copy_from(&rows);
+        system.view_mut((0, n), (n, rows.nrows())).copy_from(&rows.transpose());
+        let right = DVector::from_fn(size, |i, _| match i.checked_sub(n) {
+            None => g[i],
+            Some(row) => row.checked_sub(b.len()).map_or_else(|| b[row], |own| first[own]),
+        });
+        let x = system.svd(true, true).solve(&right, 1e-10).unwrap().rows(0, n).into_owned();
+        ((&rows * &x - right.rows(n, rows.nrows())).amax() < 1e-5).then_some(x)
+    }
+}
+
+/// Solves it with `x >= 0` for the first `signed`.
+fn program(Squares { p, g, a, b }: &Squares, signed: usize) -> Option<DVector<f64>> {
     let n = g.len();
     let sparse = |m: &DMatrix<f64>, upper: bool| {
         let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -194,8 +267,8 @@ fn program(
     is_solved.then(|| DVector::from_column_slice(&solver.solution.x))
 }
 
-/// The children of the root by their own answers, and by all answers below them, where the root's table is the true one: no table >= 0 has a
-/// smaller sum of squares, and the table is that of the quadratic program of all cells of all nodes.
+/// The children of the root by their own answers, and by all answers below them, where the root's table is the true one: no table >= 0 has
+/// a smaller sum of squares, and the table is that of the quadratic program of all cells of all nodes.
 #[test]
 fn fits_are_those_of_dense_quadratic_programs() {
     let mut rng = test_stream(4210);
@@ -224,49 +297,11 @@ fn fits_are_those_of_dense_quadratic_programs() {
         partial += usize::from(support.cells() < cells);
         let totals: Vec<i64> = support.places.iter().map(|&place| own.truth[0][place as usize]).collect();
         let fit = descent.fit(children.clone(), &support, Some(&totals), &scratch.estimates, 1e-9).unwrap();
-        // Unknowns: the cells of the children, then those of the nodes below them.
-        let nodes: Vec<usize> =
-            if by_subtree { (1..tree.nodes()).collect() } else { children.clone().collect() };
-        let n = nodes.len() * cells;
-        let (mut p, mut g, mut a, mut b) = (DMatrix::zeros(n, n), DVector::zeros(n), Vec::new(), Vec::new());
-        for (at, &v) in nodes.iter().enumerate() {
-            for (rows, values, variance) in own.rows(v) {
-                if variance > 0.0 {
-                    let mut block = p.view_mut((at * cells, at * cells), (cells, cells));
-                    block += rows.transpose() * &rows / variance;
-                    let mut block = g.rows_mut(at * cells, cells);
-                    block += rows.transpose() * &values / variance;
-                    continue;
-                }
-                known += 1;
-                for (row, value) in rows.row_iter().zip(values.iter()) {
-                    let mut whole = DVector::zeros(n);
-                    whole.rows_mut(at * cells, cells).copy_from(&row.transpose());
-                    a.push(whole);
-                    b.push(*value);
-                }
-            }
-            if !tree.is_leaf(v) && by_subtree {
-                for cell in 0..cells {
-                    let mut whole = DVector::zeros(n);
-                    whole[at * cells + cell] = -1.0;
-                    tree.children(v).for_each(|child| whole[(child - 1) * cells + cell] = 1.0);
-                    a.push(whole);
-                    b.push(0.0);
-                }
-            }
-        }
-        for cell in 0..cells {
-            a.push(DVector::from_fn(n, |i, _| {
-                f64::from(u8::from(i < children.len() * cells && i % cells == cell))
-            }));
-            b.push(own.truth[0][cell] as f64);
-        }
-        let a = DMatrix::from_columns(&a).transpose();
-        let b = DVector::from_vec(b);
-        let Some(want) = program(&p, &g, &a, &b, children.len() * cells) else { continue };
+        known += usize::from(own.measurements.of_level(1).any(|(_, variance)| variance == 0.0));
+        let squares = own.squares(by_subtree);
+        let Some(want) = program(&squares, children.len() * cells) else { continue };
         // What it calls solved can miss the equations.
-        if (&a * &want - &b).amax() > 1e-7 {
+        if (&squares.a * &want - &squares.b).amax() > 1e-7 {
             continue;
         }
         let mut got = DVector::zeros(children.len() * cells);
@@ -276,33 +311,23 @@ fn fits_are_those_of_dense_quadratic_programs() {
         }
         let off = (&got - want.rows(0, got.len())).amax();
         // The solver can end above the least value: then these tables are better, with the best ones of what is below them.
-        let value = |x: &DVector<f64>| 0.5 * x.dot(&(&p * x)) - g.dot(x);
-        let is_better = || {
-            let given = DMatrix::from_fn(got.len(), n, |i, j| f64::from(u8::from(i == j)));
-            let rows = DMatrix::from_fn(a.nrows() + got.len(), n, |i, j| match i.checked_sub(a.nrows()) {
-                None => a[(i, j)],
-                Some(own) => given[(own, j)],
-            });
-            let size = n + rows.nrows();
-            let mut system = DMatrix::zeros(size, size);
-            system.view_mut((0, 0), (n, n)).copy_from(&p);
-            system.view_mut((n, 0), (rows.nrows(), n)).copy_from(&rows);
-            system.view_mut((0, n), (n, rows.nrows())).copy_from(&rows.transpose());
-            let right = DVector::from_fn(size, |i, _| match i.checked_sub(n) {
-                None => g[i],
-                Some(row) => row.checked_sub(b.len()).map_or_else(|| b[row], |own| got[own]),
-            });
-            let x = system.svd(true, true).solve(&right, 1e-10).unwrap().rows(0, n).into_owned();
-            (&rows * &x - right.rows(n, rows.nrows())).amax() < 1e-5 && value(&x) < value(&want)
-        };
+        let is_better = || squares.given(&got).is_some_and(|x| squares.value(&x) < squares.value(&want));
         compared += usize::from(off < 2e-4);
         better += usize::from(off >= 2e-4);
         assert!(off < 2e-4 || is_better(), "system {system}: {off:e} after {} rounds", fit.rounds);
     }
     assert!(
-        compared > 700 && better < 10 && partial > 200 && known > 500,
+        compared > 700 && better < 10 && partial > 200 && known > 200,
         "{compared} {better} {partial} {known}"
     );
+}
+
+/// By set its cells.
+fn sets(nested: &Nested, cells: usize) -> Vec<Vec<usize>> {
+    let chain = |cell: usize| std::iter::successors(nested.first(cell), |set| nested.above(*set));
+    (0..nested.len())
+        .map(|set| (0..cells).filter(|&cell| chain(cell).any(|own| own == set)).collect())
+        .collect()
 }
 
 /// Of all integers next to the tables, none that keep the sums, the sets and what is known are closer.
@@ -348,15 +373,7 @@ fn roundings_are_the_closest_integers() {
             .round(&mut rng, &mut scratch, &mut out)
             .unwrap();
         let off = |y: &[i64]| -> f64 { y.iter().zip(&tables).map(|(&y, z)| (y as f64 - z).abs()).sum() };
-        let sets: Vec<Vec<usize>> = (0..nested.len())
-            .map(|set| {
-                let holds = |cell: &usize| {
-                    let chain = std::iter::successors(nested.first(*cell), |set| nested.above(*set));
-                    chain.into_iter().any(|own| own == set)
-                };
-                (0..m).filter(holds).collect()
-            })
-            .collect();
+        let sets = sets(&nested, m);
         let serves = |y: &[i64]| {
             let next = |y: i64, z: f64| {
                 (y as f64 - z).abs() < 1.0 - 1e-9
