@@ -142,8 +142,8 @@ impl System {
         self.measurements.of_level(self.tree.level(v)).map(of).collect()
     }
 
-    /// The least squares of the children of the root that sum to its table, by their own answers or by all below them. Unknowns are the cells
-    /// of the children, then those of the nodes below them.
+    /// The least squares of the children of the root that sum to its table, by their own answers or by all below them. Unknowns are the
+    /// cells of the children, then those of the nodes below them.
     fn squares(&self, by_subtree: bool) -> Squares {
         let (tree, cells) = (&self.tree, self.measurements.domain.cells());
         let children = tree.children(0);
