@@ -22,7 +22,7 @@ fn tables_of_integers_keep_what_they_must() {
     place.write("cube.toml", &descents("40"));
     place.prints(&["run", "cube.toml", "--out", "out", "--threads", "1"]);
     let rows: Vec<CubeDrawRow> = place.rows("out");
-    // Three queries on three levels, in each of eight cells; blocks of four sizes, towns of two.
+    // Three queries on three levels, in each of eight cells; towns of two sizes, streets of three.
     assert_eq!(rows.len(), 8 * 40 * 3 * (1 + 2 + 3));
     for row in &rows {
         let sum = row.l1 * row.answers as f64;
@@ -124,7 +124,7 @@ fn what_has_no_tables_of_integers_is_refused() {
     let blue = descents("2").replace("[\"topdown\", \"bluedown\"]", "\"bluedown\"");
     place.write("cube.toml", &blue.replace("{ county = 0.1, town = 0.1, street = 0.4 }", open));
     place.prints(&["run", "cube.toml", "--out", "blue"]);
-    // Streets whose tables are known make all tables known; not where a leaf stands above.
+    // What is known of the streets is known above them, too.
     let known = "known = [{ level = \"street\", query = \"grown\" }]";
     let streets =
         descents("2").replace("shares = { street = 0.1 }", "").replace("street = 0.4", "street = 0.5");

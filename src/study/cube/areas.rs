@@ -83,10 +83,15 @@ impl Areas {
         }
         let from = self.cells.partition_point(|cell| (cell.leaf as usize) < first);
         let to = self.cells.partition_point(|cell| cell.leaf as usize <= last);
+        self.count(self.cells[from..to].iter().map(|cell| (cell.place, cell.count)), answers);
+    }
+
+    /// Adds cells, by their places and counts, to the answers of the queries; those that are empty are left so.
+    pub(super) fn count(&self, cells: impl Iterator<Item = (u32, i64)> + Clone, answers: &mut [Vec<f64>]) {
         for (map, own) in self.maps.iter().zip(answers).filter(|(_, own)| !own.is_empty()) {
-            for cell in &self.cells[from..to] {
-                if let Some(answer) = own.get_mut(map[cell.place as usize] as usize) {
-                    *answer += cell.count as f64;
+            for (place, count) in cells.clone() {
+                if let Some(answer) = own.get_mut(map[place as usize] as usize) {
+                    *answer += count as f64;
                 }
             }
         }

@@ -60,7 +60,7 @@ pub(super) enum Way {
     Exact,
     /// Integers at least 0 from the root down, each area by its own answers.
     TopDown,
-    /// The same, each area by all answers in its subtree.
+    /// Integers at least 0 from the root down, each area by all answers in its subtree.
     BlueDown,
 }
 

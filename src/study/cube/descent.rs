@@ -3,7 +3,7 @@
 use super::Planned;
 use super::config::Way;
 use crate::config::tables::{Asked, Measured};
-use crate::cube::{Descent, Measurements, Table};
+use crate::cube::{Descent, Measurements};
 use crate::invariant::Hierarchy;
 use crate::{Error, Result};
 
@@ -71,16 +71,5 @@ pub(super) fn serves(planned: &Planned, method: Way) -> std::result::Result<(), 
             ))
         }
         Err(e) => Err(e.to_string()),
-    }
-}
-
-/// Adds the answers of a table to those of queries. `maps`: by query, by cell the answer that it is counted in.
-pub(super) fn add_answers(table: &Table, maps: &[Vec<u32>], out: &mut [Vec<f64>]) {
-    for (map, out) in maps.iter().zip(out) {
-        for (&place, &count) in table.places.iter().zip(&table.counts) {
-            if let Some(own) = out.get_mut(map[place as usize] as usize) {
-                *own += count as f64;
-            }
-        }
     }
 }

@@ -74,8 +74,6 @@ pub(super) struct Ready<'a> {
     measurements: Measurements,
     /// By query and level, the scale of its noise where it has any.
     pub(super) scales: Vec<Vec<Option<f64>>>,
-    /// By level, by query.
-    is_known: Vec<Vec<bool>>,
     made: Made,
     deviations: Deviations,
     /// By level, by query.
@@ -139,6 +137,14 @@ impl Deviations {
     }
 }
 
+/// The error of what is known of an area and is not there.
+fn missing(v: usize, residual: impl ToString) -> Error {
+    Error::InvariantViolated {
+        place: format!("what is known of area {}", v + 1),
+        residual: residual.to_string(),
+    }
+}
+
 /// Whether every cell of a leaf's table follows from what is measured or known of it.
 pub(super) fn is_determined(planned: &Planned) -> bool {
     let areas = &planned.areas;
@@ -162,10 +168,8 @@ pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<Vec<Option<
     let split = Split::Shares(shares.iter().map(|share| share / sum).collect());
     let budget = Budget { epsilon: point.epsilon, guarantee, sensitivity: 1.0, split };
     let all = budget.calibrate(measured)?.scales;
-    let variances = all.iter().filter_map(|&scale| noise(point.law, scale)).map(|noise| noise.variance());
-    // So small or large a variance is none to floating point.
-    let (least, most) = (libm::scalbn(1.0, -300), libm::scalbn(1.0, 300));
-    if let Some(wrong) = variances.into_iter().find(|variance| !(least..=most).contains(variance)) {
+    let mut variances = all.iter().filter_map(|&scale| noise(point.law, scale)).map(|noise| noise.variance());
+    if let Some(wrong) = variances.find(|variance| !Measurements::has_range(*variance)) {
         let got = format!("{wrong:e}");
         return Err(Error::parameter("epsilon: variance of the noise", got, "a number from 2^-300 to 2^300"));
     }
@@ -209,8 +213,6 @@ impl<'a> Ready<'a> {
         if method.is_descent() {
             descent::complete(&mut variances);
         }
-        let known = |variances: &Vec<Option<f64>>| variances.iter().map(|own| *own == Some(0.0)).collect();
-        let is_known = variances.iter().map(known).collect();
         let measurements = Measurements::new(&areas.domain, areas.queries.clone(), variances)?;
         let key = planned.units[cell].key;
         let made = match method {
@@ -222,7 +224,7 @@ impl<'a> Ready<'a> {
             }
         };
         let deviations = Deviations::new(areas.list.tree.nodes(), &measurements, &made);
-        Ok(Self { planned, cell: key, measurements, scales, is_known, made, deviations, fill })
+        Ok(Self { planned, cell: key, measurements, scales, made, deviations, fill })
     }
 
     fn areas(&self) -> &Areas {
@@ -263,7 +265,7 @@ impl<'a> Ready<'a> {
             if let Some(fill) = fill {
                 fill(&mut rng, own);
                 // What is known by levels below has no noise.
-                if self.is_known[level][query] {
+                if self.measurements.is_known(level, query) {
                     own.fill(0.0);
                 }
             }
@@ -310,10 +312,7 @@ impl<'a> Ready<'a> {
         }
         match missed <= ROUNDING * (1.0 + largest) {
             true => Ok(()),
-            false => Err(Error::InvariantViolated {
-                place: format!("what is known of area {}", v + 1),
-                residual: missed.to_string(),
-            }),
+            false => Err(missing(v, missed)),
         }
     }
 
@@ -332,17 +331,15 @@ impl<'a> Ready<'a> {
         }
         areas.answer(v, errors);
         errors.iter_mut().flatten().for_each(|answer| *answer = -*answer);
-        descent::add_answers(table, &areas.maps, errors);
+        areas.count(table.places.iter().copied().zip(table.counts.iter().copied()), errors);
         for (query, own) in errors.iter().enumerate() {
             self.see(sums, (v, query), own);
         }
-        let known = self.measurements.of_level(self.tree().level(v)).filter(|(_, variance)| *variance == 0.0);
-        match known.into_iter().any(|(query, _)| errors[query].iter().any(|error| *error != 0.0)) {
+        let is_known = |query: usize| self.measurements.is_known(self.tree().level(v), query);
+        let misses = |own: &Vec<f64>| own.iter().any(|error| *error != 0.0);
+        match errors.iter().enumerate().any(|(query, own)| is_known(query) && misses(own)) {
             false => Ok(()),
-            true => Err(Error::InvariantViolated {
-                place: format!("what is known of area {}", v + 1),
-                residual: "some counts".into(),
-            }),
+            true => Err(missing(v, "some counts")),
         }
     }
 

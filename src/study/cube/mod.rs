@@ -166,8 +166,7 @@ impl Planned {
         if wants_estimates && !is_determined(self) {
             let message = format!(
                 "{path}: query: not every cell of a `{}` follows from what is measured or known there, and `gls` and `bluedown` want that: \
-                 such as \
-                 `shares` there of the query of all attributes",
+                 such as `shares` there of the query of all attributes",
                 self.config.data.tables.levels.last().map_or("", String::as_str)
             );
             return Err(Failure::Usage(message));

@@ -22,8 +22,7 @@ impl Measurements {
         if let Some(wrong) = variances.iter().find(|own| own.len() != queries.len()) {
             return Err(Error::parameter("variances of a level", wrong.len(), "one for each query"));
         }
-        let (least, most) = (libm::scalbn(1.0, -300), libm::scalbn(1.0, 300));
-        let good = |variance: &f64| *variance == 0.0 || (least..=most).contains(variance);
+        let good = |variance: &f64| *variance == 0.0 || Self::has_range(*variance);
         if let Some(wrong) = variances.iter().flatten().flatten().find(|variance| !good(variance)) {
             return Err(Error::parameter(
                 "variance",
@@ -32,6 +31,11 @@ impl Measurements {
             ));
         }
         Ok(Self { domain: domain.clone(), queries, variances })
+    }
+
+    /// Whether a variance is from 2^-300 to 2^300: so small or large a one is none to floating point.
+    pub fn has_range(variance: f64) -> bool {
+        (libm::scalbn(1.0, -300)..=libm::scalbn(1.0, 300)).contains(&variance)
     }
 
     /// The cells of a table.
@@ -52,6 +56,11 @@ impl Measurements {
     /// Whether a query is measured or known on a level.
     pub fn is_measured(&self, level: usize, query: usize) -> bool {
         self.variances[level][query].is_some()
+    }
+
+    /// Whether a query is known on a level.
+    pub fn is_known(&self, level: usize, query: usize) -> bool {
+        self.variances[level][query] == Some(0.0)
     }
 
     /// The queries that are measured or known on a level, with the variances of their noise.

@@ -6,10 +6,18 @@ use std::ops::Range;
 /// Numbers of the tables of a subtree that one thread holds: 64 MiB. A larger subtree is cut.
 const SUBTREE: usize = 1 << 23;
 
-/// The nodes above the subtrees that are done one by one, and the roots of these; both ascending.
-///
-/// - `cells`: of a table.
-pub(super) fn cut(tree: &Hierarchy, cells: usize) -> (Vec<usize>, Vec<usize>) {
+/// Where a tree is cut.
+pub(super) struct Cut {
+    /// The nodes above the subtrees that are done one by one, ascending.
+    pub(super) above: Vec<usize>,
+    /// The roots of these, ascending.
+    pub(super) roots: Vec<usize>,
+    /// Both, ascending: children of one parent stand side by side.
+    pub(super) held: Vec<usize>,
+}
+
+/// Cuts a tree of tables. `cells`: of a table.
+pub(super) fn cut(tree: &Hierarchy, cells: usize) -> Cut {
     let (mut above, mut roots, mut open) = (Vec::new(), Vec::new(), vec![0]);
     while let Some(v) = open.pop() {
         match tree.is_leaf(v) || nodes_under(tree, v).saturating_mul(cells) <= SUBTREE {
@@ -22,7 +30,9 @@ pub(super) fn cut(tree: &Hierarchy, cells: usize) -> (Vec<usize>, Vec<usize>) {
     }
     above.sort_unstable();
     roots.sort_unstable();
-    (above, roots)
+    let mut held: Vec<usize> = above.iter().chain(&roots).copied().collect();
+    held.sort_unstable();
+    Cut { above, roots, held }
 }
 
 /// By level from a node down, the nodes of its subtree.

@@ -5,7 +5,7 @@ use super::gls::Gls;
 use super::measurements::Measurements;
 use super::query::Marginal;
 use super::small::add;
-use super::subtrees::{cut, nodes_under, ranges};
+use super::subtrees::{Cut, cut, nodes_under, ranges};
 use crate::crew::Crew;
 use crate::error::{Error, Result};
 use std::sync::atomic::AtomicU64;
@@ -46,9 +46,9 @@ impl Estimate<'_> {
 pub(super) struct Risen {
     /// The nodes above the subtrees, ascending.
     pub(super) above: Vec<usize>,
-    /// They and the roots of the subtrees, ascending: children of one parent stand side by side.
+    /// They and the roots of the subtrees, as of [`Cut`].
     pub(super) held: Vec<usize>,
-    /// Of those, the coefficients of their tables, one after the other.
+    /// The coefficients of the tables of those, one after the other.
     pub(super) tables: Vec<f64>,
     /// The subtrees by their roots, with the coefficients of their tables by level; empty where they are not kept.
     pub(super) subtrees: Vec<(usize, Vec<Vec<f64>>)>,
@@ -129,9 +129,7 @@ impl Gls {
         measure: &(impl Fn(usize, &mut Answers) + Sync + Send),
     ) -> Risen {
         let cells = self.measurements.domain.cells();
-        let (above, roots) = cut(&self.tree, cells);
-        let mut held: Vec<usize> = above.iter().chain(&roots).copied().collect();
-        held.sort_unstable();
+        let Cut { above, roots, held } = cut(&self.tree, cells);
         let place = |v: usize| cells * held.binary_search(&v).expect("it is held");
         let mut tables = vec![0.0; held.len() * cells];
         let total: usize = roots.iter().map(|&root| nodes_under(&self.tree, root) * cells).sum();

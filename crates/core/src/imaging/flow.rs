@@ -2,6 +2,7 @@
 
 use super::network::Network;
 use crate::error::{Error, Result};
+use crate::rng::Rng;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -23,6 +24,11 @@ pub(crate) trait Convex {
 
     /// Makes a step. `false`: its bounds do not allow it.
     fn step(&mut self, unknown: usize, step: i64) -> bool;
+}
+
+/// A weight that breaks ties: odd, below `2^bits` in size, symmetric around 0, so that what is tied is released upside down as often.
+pub(crate) fn tie_weight<R: Rng + ?Sized>(rng: &mut R, bits: u32) -> i64 {
+    ((rng.next_u64() >> (63 - bits)) as i64 | 1) - (1 << bits)
 }
 
 /// Space for one flow, reused from call to call.

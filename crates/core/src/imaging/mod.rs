@@ -29,6 +29,6 @@ pub use simplex::{SimplexScratch, SimplexValue};
 pub use topdown::{TopDown, TopDownScratch};
 pub use topdown_real::{TopDownReal, TopDownRealScratch};
 
-pub(crate) use flow::{Convex, FlowScratch};
+pub(crate) use flow::{Convex, FlowScratch, tie_weight};
 pub(crate) use network::Network;
 pub(crate) use simplex::theta_of_reals;

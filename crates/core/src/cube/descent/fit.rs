@@ -9,12 +9,12 @@ use crate::imaging::theta_of_reals;
 
 /// How far the sum of squares may be above the least, as a part of it.
 pub(super) const GAP: f64 = 1e-6;
-/// What a value below this is above the least is compared with this: tables that are a millionth of it above are off by a thousandth of a
-/// standard error at most.
+/// A gap is compared with the value, and with this where the value is less. Tables that are a millionth of this above the least are off by
+/// a thousandth of a standard error at most.
 pub(super) const LITTLE: f64 = 0.1;
 /// How far all tables together may be from what is known, in counts: they then have integers beside them that meet it.
 const MISSED: f64 = 0.05;
-/// Rounds at most; those after which it is looked at first, and then again after as many times more.
+/// Rounds at most; and those after which the gap is looked at first. Then it is after a fourth more, and that many at least.
 const ROUNDS: usize = 20_000;
 const FIRST: usize = 10;
 /// Rounds from which on the weight of a unit stays: the rounds then converge.
@@ -132,8 +132,8 @@ impl Family<'_> {
             look += (look / 4).max(FIRST);
             // What the steps miss of each other beside what they still move by.
             if round < BALANCED && missed > ROUNDED * z.iter().sum::<f64>() {
-                let off = (missed / (START * turned)).clamp(0.1, 10.0);
-                let off = (rho * off).clamp(weight / FURTHEST, weight * FURTHEST) / rho;
+                let wanted = rho * (missed / (START * turned)).clamp(0.1, 10.0);
+                let off = wanted.clamp(weight / FURTHEST, weight * FURTHEST) / rho;
                 if !(0.5..=2.0).contains(&off) {
                     rho *= off;
                     u.iter_mut().for_each(|u| *u /= off);
@@ -145,7 +145,7 @@ impl Family<'_> {
         unreachable!("the last round looks")
     }
 
-    /// Of one cell each: `max(0, v - θ C)`, with one θ for all; exactly.
+    /// Tables of one cell: `max(0, v - θ C)`, with one θ for all; exactly.
     fn fit_one_cell(&self) -> Fit {
         let variances: Vec<f64> =
             self.of.iter().map(|&shape| self.shapes[shape as usize].covariances[0][0]).collect();

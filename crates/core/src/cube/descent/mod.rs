@@ -22,7 +22,7 @@ use self::support::Support;
 use super::basis;
 use super::gls::{Gls, Tables};
 use super::measurements::Measurements;
-use super::subtrees::{cut, ranges};
+use super::subtrees::{Cut, cut, ranges};
 use super::sweep::{Answers, Risen, Scratch};
 use super::variance::Variances;
 use crate::crew::Crew;
@@ -93,13 +93,13 @@ pub struct Certificate {
 #[derive(Debug)]
 pub struct Descent {
     tree: Hierarchy,
-    from: From,
+    from: Source,
     nested: Nested,
 }
 
 /// What the tables of children are fitted to.
 #[derive(Debug)]
-enum From {
+enum Source {
     /// By level, the estimate of an area from its own answers.
     Own(Vec<Gls>),
     /// The estimates from subtrees.
@@ -123,7 +123,7 @@ impl Descent {
             Gls::new(&one, measurements.on(level)).map_err(refused)
         };
         let own = (0..measurements.levels()).map(own).collect::<Result<_>>()?;
-        Ok(Self { tree: tree.clone(), from: From::Own(own), nested })
+        Ok(Self { tree: tree.clone(), from: Source::Own(own), nested })
     }
 
     /// BlueDown.
@@ -131,15 +131,19 @@ impl Descent {
     /// Refused: as [`Gls::new`]; queries that are known on a level and not on one above; known queries that do not nest.
     pub fn bluedown(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
         let nested = nested(&measurements)?;
-        Ok(Self { tree: tree.clone(), from: From::Subtrees(Box::new(Gls::new(tree, measurements)?)), nested })
+        Ok(Self {
+            tree: tree.clone(),
+            from: Source::Subtrees(Box::new(Gls::new(tree, measurements)?)),
+            nested,
+        })
     }
 
     /// The variances of the estimates as a user may take them to be the errors: of TopDown those of the estimates from an area's own
     /// answers, of BlueDown those of the best linear estimates ([`Gls::each_variances`]). Given areas that have the same.
     pub fn each_variances(&self, mut see: impl FnMut(&[usize], &Variances)) {
         match &self.from {
-            From::Subtrees(gls) => gls.each_variances(see),
-            From::Own(own) => {
+            Source::Subtrees(gls) => gls.each_variances(see),
+            Source::Own(own) => {
                 for (level, gls) in own.iter().enumerate() {
                     let areas: Vec<usize> =
                         (0..self.tree.nodes()).filter(|&v| self.tree.level(v) == level).collect();
@@ -152,8 +156,8 @@ impl Descent {
     /// What is measured of a level.
     fn gls(&self, level: usize) -> &Gls {
         match &self.from {
-            From::Own(own) => &own[level],
-            From::Subtrees(gls) => gls,
+            Source::Own(own) => &own[level],
+            Source::Subtrees(gls) => gls,
         }
     }
 
@@ -178,17 +182,11 @@ impl Descent {
     ) -> Result<(Vec<R>, Certificate)> {
         let cells = self.gls(0).measurements.domain.cells();
         let Risen { above, held, tables, subtrees } = match &self.from {
-            From::Subtrees(gls) => gls.rise(crew, keep, &measure),
-            From::Own(_) => {
-                let (above, roots) = cut(&self.tree, cells);
-                let mut held: Vec<usize> = above.iter().chain(&roots).copied().collect();
-                held.sort_unstable();
-                Risen {
-                    above,
-                    held,
-                    tables: Vec::new(),
-                    subtrees: roots.into_iter().map(|root| (root, Vec::new())).collect(),
-                }
+            Source::Subtrees(gls) => gls.rise(crew, keep, &measure),
+            Source::Own(_) => {
+                let Cut { above, roots, held } = cut(&self.tree, cells);
+                let subtrees = roots.into_iter().map(|root| (root, Vec::new())).collect();
+                Risen { above, held, tables: Vec::new(), subtrees }
             }
         };
         let place = |v: usize| held.binary_search(&v).expect("it is held");
@@ -257,11 +255,11 @@ impl Descent {
         let ranges = ranges(&self.tree, root);
         let mut certificate = Certificate::default();
         match &self.from {
-            From::Subtrees(gls) if levels.is_empty() && ranges.len() > 1 => {
+            Source::Subtrees(gls) if levels.is_empty() && ranges.len() > 1 => {
                 gls.up(root, measure, &mut scratch.sweep)
             }
-            From::Subtrees(_) => scratch.sweep.levels = levels,
-            From::Own(_) => {}
+            Source::Subtrees(_) => scratch.sweep.levels = levels,
+            Source::Own(_) => {}
         }
         let mut own = vec![table.clone()];
         for (depth, range) in ranges.iter().enumerate() {
@@ -274,8 +272,8 @@ impl Descent {
                 }
                 scratch.estimates.clear();
                 match &self.from {
-                    From::Own(_) => self.estimate(children.clone(), measure, scratch),
-                    From::Subtrees(_) => {
+                    Source::Own(_) => self.estimate(children.clone(), measure, scratch),
+                    Source::Subtrees(_) => {
                         let first = children.start - ranges[depth + 1].start;
                         let family =
                             &scratch.sweep.levels[depth + 1][first * cells..][..children.len() * cells];
@@ -318,8 +316,8 @@ impl Descent {
     /// What is known of a node's table by its estimate.
     fn tables(&self, v: usize) -> (u32, &[Tables]) {
         match &self.from {
-            From::Own(own) => (0, own[self.tree.level(v)].tables(0)),
-            From::Subtrees(gls) => (gls.of_node[v], gls.tables(v)),
+            Source::Own(own) => (0, own[self.tree.level(v)].tables(0)),
+            Source::Subtrees(gls) => (gls.of_node[v], gls.tables(v)),
         }
     }
 
@@ -395,16 +393,14 @@ impl Descent {
         }
         let mut centres = vec![0.0; nodes.len() * m];
         let estimates = estimates.chunks_exact(domain.cells());
+        let sizes = domain.free_sizes();
         for ((estimate, centre), shape) in estimates.zip(centres.chunks_exact_mut(m)).zip(&of) {
             match support.is_all(domain) {
                 true => {
                     centre.copy_from_slice(estimate);
                     basis::backward(centre, support.sizes());
                 }
-                false => {
-                    let of_domain = (&domain.free_sizes()[..], &gls.runs[..]);
-                    shapes[*shape as usize].centre(of_domain, support, estimate, centre);
-                }
+                false => shapes[*shape as usize].centre((&sizes, &gls.runs), support, estimate, centre),
             }
         }
         let totals: Option<Vec<f64>> =
@@ -423,7 +419,7 @@ struct Released {
 #[derive(Default)]
 struct DescentScratch {
     sweep: Scratch,
-    /// Of the nodes of a family, coefficients.
+    /// The coefficients of the estimates of a family.
     estimates: Vec<f64>,
     integers: Vec<i64>,
     flow: FlowScratch,
@@ -450,11 +446,10 @@ const WANTED: &str = "queries from which every cell of a table follows, such as 
 
 /// The sets of cells by which tables are rounded. Errors: what is known on a level and not on one above; known queries that do not nest.
 fn nested(measurements: &Measurements) -> Result<Nested> {
-    let is_known = |level: usize, query: usize| measurements.variances[level][query] == Some(0.0);
     let queries = &measurements.queries;
     for query in 0..queries.len() {
-        if let Some(level) =
-            (1..measurements.levels()).find(|&level| is_known(level, query) && !is_known(level - 1, query))
+        if let Some(level) = (1..measurements.levels())
+            .find(|&level| measurements.is_known(level, query) && !measurements.is_known(level - 1, query))
         {
             let got = format!("query {} is known on level {} and not above", query + 1, level + 1);
             return Err(Error::parameter(
@@ -466,8 +461,9 @@ fn nested(measurements: &Measurements) -> Result<Nested> {
     }
     let cells = measurements.domain.cells();
     let maps: Vec<Vec<u32>> = queries.iter().map(|query| query.map(&measurements.domain)).collect();
-    let levels =
-        |query: usize| (0..measurements.levels()).take_while(|&level| is_known(level, query)).count();
+    let levels = |query: usize| {
+        (0..measurements.levels()).take_while(|&level| measurements.is_known(level, query)).count()
+    };
     let known: Vec<usize> = (0..queries.len()).map(levels).collect();
     Nested::new(cells, &maps, &known)
 }

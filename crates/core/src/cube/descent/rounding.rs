@@ -3,7 +3,7 @@
 use super::nested::Nested;
 use super::support::Support;
 use crate::error::Result;
-use crate::imaging::{Convex, FlowScratch, Network};
+use crate::imaging::{Convex, FlowScratch, Network, tie_weight};
 use crate::rng::Rng;
 
 /// Fractional parts are read to `2^-UNIT`.
@@ -112,8 +112,7 @@ impl Rounding<'_> {
             let nodes = self.add_sets(table, &mut made);
             for (cell, _) in table.iter().enumerate().filter(|(_, z)| split(**z).1 > 0) {
                 let at = child * m + cell;
-                let weight = ((rng.next_u64() >> (63 - TIE)) as i64 | 1) - (1 << TIE);
-                let cost = ((slopes[at] - shifts[cell]) << (TIE + 2)) + weight;
+                let cost = ((slopes[at] - shifts[cell]) << (TIE + 2)) + tie_weight(rng, TIE);
                 let to = self.nested.first(self.support.places[cell] as usize).map_or(0, |set| nodes[set]);
                 made.add(
                     columns[cell],

@@ -15,21 +15,30 @@ const ROUNDING: f64 = 1e-12;
 /// support: by kind of coefficients, matrices over the joined attributes.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// On the domain: P, and where something is known Q, positive semidefinite, with `Q (x - v) = 0`.
+    /// P on the domain.
     precision: Vec<Vec<f64>>,
-    known: Option<Vec<Vec<f64>>>,
-    /// On the support: P, its inverse on what is not known, and Q.
+    /// What is known, if anything is.
+    known: Option<Known>,
+    /// On the support: P, and its inverse on what is not known.
     own: Vec<Vec<f64>>,
     pub(super) covariances: Vec<Vec<f64>>,
-    own_known: Option<Vec<Vec<f64>>>,
-    /// P and its inverse.
+    /// P on what is not known, and its inverse.
     pub(super) form: Operator,
     pub(super) covariance: Operator,
 }
 
+/// Q, positive semidefinite, with `Q (x - v) = 0`.
+#[derive(Debug)]
+struct Known {
+    /// Q on the domain.
+    whole: Vec<Vec<f64>>,
+    /// A generalised inverse of Q on the support.
+    inverses: Vec<Vec<f64>>,
+}
+
 impl Shape {
-    /// Of an estimate with the covariances that `tables` has by kind, where `said` is known. Errors: covariances that are singular but for
-    /// what is known.
+    /// The form of an estimate with the covariances that `tables` has by kind, where `said` is known. Errors: covariances that are singular
+    /// but for what is known.
     pub(super) fn new(tables: &[Tables], said: &[Said], joint: usize, support: &Support) -> Result<Self> {
         let gram = |said: &Said| {
             let mut gram = vec![0.0; joint * joint];
@@ -40,7 +49,8 @@ impl Shape {
         };
         let grams: Vec<Vec<f64>> = said.iter().map(gram).collect();
         let precision = |((tables, said), gram): ((&Tables, &Said), &Vec<f64>)| {
-            let mut sum = off(&tables.covariance, said.known.iter().map(Vec::as_slice), joint);
+            let open = beside(said.known.iter().map(Vec::as_slice), joint);
+            let mut sum = within(&open, &tables.covariance, joint);
             let trace = |matrix: &[f64]| (0..joint).map(|i| matrix[i * joint + i]).sum::<f64>();
             let (own, fixed) = (trace(&sum), trace(gram));
             // What is known spans the rest: with it there is an inverse.
@@ -51,26 +61,27 @@ impl Shape {
         };
         let precision: Vec<Vec<f64>> =
             tables.iter().zip(said).zip(&grams).map(precision).collect::<Result<_>>()?;
-        let known = grams.iter().flatten().any(|x| *x != 0.0).then_some(grams);
         let own = support.restrict(&precision);
-        let own_known = known.as_ref().map(|known| support.restrict(known));
         let n = support.joint();
-        let covariance = |kind: usize| {
-            let mut covariance = inverse(&own[kind], n).ok_or_else(singular)?;
-            let Some(known) = &own_known else { return Ok(covariance) };
-            let rows = known[kind].chunks_exact(n);
-            rows.clone().for_each(|row| drop(measured(&mut covariance, row, 0.0)));
-            Ok(off(&covariance, rows, n))
-        };
-        let covariances: Vec<Vec<f64>> = (0..own.len()).map(covariance).collect::<Result<_>>()?;
-        // Along what is known nothing counts.
-        let form = |kind: usize| match &own_known {
-            None => own[kind].clone(),
-            Some(known) => off(&own[kind], known[kind].chunks_exact(n), n),
-        };
-        let forms: Vec<Vec<f64>> = (0..own.len()).map(form).collect();
+        let mut covariances: Vec<Vec<f64>> =
+            own.iter().map(|own| inverse(own, n).ok_or_else(singular)).collect::<Result<_>>()?;
+        let mut forms = own.clone();
+        let mut known = None;
+        if grams.iter().flatten().any(|x| *x != 0.0) {
+            let on_support = support.restrict(&grams);
+            // Along what is known nothing counts.
+            for ((rows, covariance), form) in on_support.iter().zip(&mut covariances).zip(&mut forms) {
+                let rows = rows.chunks_exact(n);
+                rows.clone().for_each(|row| drop(measured(covariance, row, 0.0)));
+                let open = beside(rows, n);
+                *covariance = within(&open, covariance, n);
+                *form = within(&open, form, n);
+            }
+            let inverses = on_support.iter().map(|own| generalised_inverse(own, n)).collect();
+            known = Some(Known { whole: grams, inverses });
+        }
         let [form, covariance] = [&forms, &covariances].map(|kinds| Operator::new(support, kinds));
-        Ok(Self { precision, known, own, covariances, own_known, form, covariance })
+        Ok(Self { precision, known, own, covariances, form, covariance })
     }
 
     /// Whether something is known.
@@ -102,11 +113,9 @@ impl Shape {
             own
         };
         let mut rest = on_support(&self.precision);
-        let n = support.joint();
         let mut start = vec![0.0; rest.len()];
-        if let (Some(known), Some(own)) = (&self.known, &self.own_known) {
-            let inverses: Vec<Vec<f64>> = own.iter().map(|own| generalised_inverse(own, n)).collect();
-            multiply(&support.runs, &inverses, &on_support(known), &mut start);
+        if let Some(Known { whole, inverses }) = &self.known {
+            multiply(&support.runs, inverses, &on_support(whole), &mut start);
             let mut moved = vec![0.0; rest.len()];
             multiply(&support.runs, &self.own, &start, &mut moved);
             axpy(&mut rest, -1.0, &moved);
@@ -131,13 +140,18 @@ impl Shape {
     }
 }
 
-/// A covariance of what has no part along some rows, without what rounding leaves there.
-fn off<'a>(covariance: &[f64], rows: impl Iterator<Item = &'a [f64]>, n: usize) -> Vec<f64> {
+/// The projection onto what has no part along some rows.
+fn beside<'a>(rows: impl Iterator<Item = &'a [f64]>, n: usize) -> Vec<f64> {
     let mut open = vec![0.0; n * n];
     (0..n).for_each(|i| open[i * n + i] = 1.0);
     rows.for_each(|row| drop(measured(&mut open, row, 0.0)));
     open.iter_mut().filter(|x| x.abs() < ROUNDING).for_each(|x| *x = 0.0);
-    product(&product(&open, covariance, n), &open, n)
+    open
+}
+
+/// A matrix between two projections: what rounding leaves outside is gone.
+fn within(open: &[f64], matrix: &[f64], n: usize) -> Vec<f64> {
+    product(&product(open, matrix, n), open, n)
 }
 
 /// The error of a covariance that has no inverse.

@@ -284,8 +284,8 @@ fn fits_are_those_of_dense_quadratic_programs() {
         let descent = descent.unwrap();
         let mut scratch = DescentScratch::default();
         match &descent.from {
-            From::Own(_) => descent.estimate(children.clone(), &own.measure(), &mut scratch),
-            From::Subtrees(gls) => {
+            Source::Own(_) => descent.estimate(children.clone(), &own.measure(), &mut scratch),
+            Source::Subtrees(gls) => {
                 scratch.estimates = gls.rise(&Alone, usize::MAX, &own.measure()).subtrees[0].1[1].clone()
             }
         }

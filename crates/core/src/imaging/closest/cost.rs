@@ -1,6 +1,6 @@
 //! What a sum of entries costs: the L1 distance, by segments of one slope.
 
-use super::super::flow::Convex;
+use super::super::flow::{Convex, tie_weight};
 use crate::invariant::{Lower, NO_LOWER, NO_UPPER, Upper};
 use crate::rng::Rng;
 
@@ -55,9 +55,7 @@ impl Costs {
         self.floors.clear();
         self.floors.resize(n, 0);
         self.weights.clear();
-        // Symmetric around 0: what is tied is released upside down as often.
-        let weight = |_| ((rng.next_u64() >> (63 - TIE)) as i64 | 1) - (1 << TIE);
-        self.weights.extend((0..n).map(weight));
+        self.weights.extend((0..n).map(|_| tie_weight(rng, TIE)));
     }
 
     /// The next group: its entries, each with its z. It stands where it costs least.
