@@ -1,4 +1,4 @@
-"""Makes town_areas.csv and town_cells.csv: a simulated town, for examples. Run in this folder; Python 3 alone."""
+"""Makes town_areas.csv, town_cells.csv and town_bounds.csv: a simulated town, for examples. Run in this folder; Python 3 alone."""
 
 import csv
 import random
@@ -36,3 +36,11 @@ with open("town_cells.csv", "w", newline="") as file:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["block", "housing", "sex", "age", "group", "count"])
     writer.writerows([*key, count] for key, count in sorted(cells.items()))
+# Which blocks have a home or barracks is public: there live 1 to 99, and elsewhere nobody does.
+with open("town_bounds.csv", "w", newline="") as file:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["tract", "block_group", "block", "query", "housing", "sex", "age", "group", "least", "most"])
+    has_quarters = {key[0] for key in cells if key[1] == "group quarters"}
+    for area in areas:
+        bounds = (1, 99) if area[2] in has_quarters else ("", 0)
+        writer.writerow([*area, "housing", "group quarters", "", "", "", *bounds])

@@ -26,7 +26,7 @@ pub mod wire;
 pub use axes::{AXES, AxisName, AxisRow, Exclude, Point};
 pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
-pub use checker::Checker;
+pub use checker::{Checker, Shown};
 pub use invariants::Invariants;
 pub use limits::MOST_CELLS;
 pub use model::{Block, Config, DEFAULT_STUDY, Queries, QuerySpec, Thresholds};

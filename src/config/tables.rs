@@ -3,9 +3,9 @@
 use super::Checker;
 use super::data::ROOT;
 use super::nearest::one_of;
-use crate::cube::{Query, Zero};
+use crate::cube::{Domain, Marginal, Query, Zero};
 use crate::failure::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -323,6 +323,39 @@ impl AreaTables {
         document["data"] = toml_edit::Item::Table(data);
         document["query"] = toml_edit::Item::ArrayOfTables(queries);
         document.to_string()
+    }
+}
+
+/// The answers of queries by their words.
+pub(crate) struct ByWords {
+    /// By query its name, and of each answer the words.
+    queries: Vec<(String, HashMap<Vec<String>, usize>)>,
+}
+
+impl ByWords {
+    /// The answers of the queries of some tables. `queries`: on the domain, one for each.
+    pub(crate) fn new(tables: &AreaTables, domain: &Domain, queries: &[Marginal]) -> Self {
+        let of = |(asked, marginal): (&Asked, &Marginal)| {
+            let words = |answer| tables.words(&asked.query, &marginal.codes(domain, answer));
+            (asked.name.clone(), (0..marginal.answers()).map(|answer| (words(answer), answer)).collect())
+        };
+        Self { queries: tables.queries.iter().zip(queries).map(of).collect() }
+    }
+
+    /// The number of a query, and of its answer with these words, one for each attribute. Errors: why there is none.
+    pub(crate) fn find(&self, query: &str, words: &[String]) -> std::result::Result<(usize, usize), String> {
+        let Some(place) = self.queries.iter().position(|(name, _)| name == query) else {
+            let names: Vec<&str> = self.queries.iter().map(|(name, _)| &**name).collect();
+            return Err(format!("`query` = `{query}`, want one of {}", names.join(", ")));
+        };
+        let answers = &self.queries[place].1;
+        let example = || answers.iter().find(|(_, answer)| **answer == 0);
+        let refused = || {
+            let example = example()
+                .map_or(String::new(), |(words, _)| format!(", want such as `{}`", words.join(", ")));
+            format!("the query `{query}` has no answer `{}`{example}", words.join(", "))
+        };
+        answers.get(words).map(|&answer| (place, answer)).ok_or_else(refused)
     }
 }
 

@@ -31,7 +31,7 @@ pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, System, matrix_from_reader, read_matrix};
 pub use leaf_list::LeafList;
 pub use noisy::{NOISY, NOISY_INVARIANTS, NoisyRow};
-pub use numbers::whole_counts;
+pub use numbers::{counts_or_blank, whole_counts};
 pub use parquet_file::footer;
 pub use source::{Bound, DataSource, InvariantSpec, Keep, Known, NodeInequality, NodeName, Shape, within_of};
 pub use subject::Subject;

@@ -334,6 +334,13 @@ pub fn whole_counts(table: &CsvTable, place: usize) -> Result<Vec<i64>> {
     (0..table.len()).map(|row| numbers.count(row)).collect()
 }
 
+/// The counts of a column, by row; `None` where it is blank. Refused, with the row: what is no whole number >= 0.
+pub fn counts_or_blank(table: &CsvTable, place: usize) -> Result<Vec<Option<i64>>> {
+    let numbers = Numbers::new(table, place);
+    let count = |row| (!table.text(row, place).is_empty()).then(|| numbers.count(row)).transpose();
+    (0..table.len()).map(count).collect()
+}
+
 /// Whether a text is a number, whole or not, however it is written; blanks and what hides counts are none.
 pub(super) fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '−', '+']).unwrap_or(text);

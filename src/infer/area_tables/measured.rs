@@ -1,7 +1,7 @@
 //! A noisy file of tables of attributes: the areas, what was measured of each, and how noisy it is.
 
 use crate::catalogue::{Family, LawKind, Place, noise};
-use crate::config::tables::AreaTables;
+use crate::config::tables::{AreaTables, ByWords};
 use crate::cube::{Domain, Gls, Marginal, Measurements, Query};
 use crate::failure::{Failure, Result};
 use crate::infer::file::File;
@@ -226,13 +226,7 @@ impl<'a> Rows<'a> {
         let words = |query: usize, answer: usize| {
             tables.words(&tables.queries[query].query, &queries[query].codes(domain, answer))
         };
-        let numbers: Vec<HashMap<Vec<String>, usize>> = queries
-            .iter()
-            .enumerate()
-            .map(|(query, marginal)| {
-                (0..marginal.answers()).map(|answer| (words(query, answer), answer)).collect()
-            })
-            .collect();
+        let answers = ByWords::new(tables, domain, queries);
         let mut values = vec![f64::NAN; layout.answers];
         let mut first = vec![u32::MAX; layout.answers];
         let mut own: Vec<String> = Vec::new();
@@ -240,15 +234,8 @@ impl<'a> Rows<'a> {
             let (area, query) = (self.area[row] as usize, self.query[row] as usize);
             own.clear();
             own.extend(columns.iter().map(|&place| table.text(row, place).to_owned()));
-            let answer = *numbers[query].get(&own).ok_or_else(|| {
-                let (name, cell) = (&tables.queries[query].name, own.join(", "));
-                let example = match queries[query].answers() {
-                    0 => String::new(),
-                    _ => format!(", want such as `{}`", words(query, 0).join(", ")),
-                };
-                let message = format!("the query `{name}` has no answer `{cell}`{example}");
-                table.bad_row(row, message)
-            })?;
+            let found = answers.find(&tables.queries[query].name, &own);
+            let (_, answer) = found.map_err(|why| table.bad_row(row, why))?;
             let offset = layout.offsets[self.tree.level(area)][query].unwrap_or_default();
             let place = layout.first[area] + offset + answer;
             if first[place] != u32::MAX {

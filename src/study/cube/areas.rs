@@ -1,7 +1,7 @@
 //! The areas and the tables in them.
 
 use super::config::CubeConfig;
-use crate::cube::{Domain, Marginal, Query};
+use crate::cube::{Domain, Marginal, Query, Table};
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::input::{CsvTable, LeafList, Wanted, whole_counts};
@@ -74,16 +74,39 @@ impl Areas {
         Ok(Self { list, domain, queries, maps, totals, cells, digest: hex(hash.finalize()) })
     }
 
+    /// An area in words.
+    pub(super) fn words(&self, v: usize) -> String {
+        let names: Vec<&str> = self.list.keys(v).into_iter().filter(|name| !name.is_empty()).collect();
+        if names.is_empty() { "the whole".to_owned() } else { names.join(", ") }
+    }
+
     /// Adds what is in an area to the answers of its queries; those that are empty are left so.
     pub(super) fn answer(&self, v: usize, answers: &mut [Vec<f64>]) {
+        self.answer_of(v, &self.cells, answers);
+    }
+
+    /// The same of other cells, ascending.
+    pub(super) fn answer_of(&self, v: usize, cells: &[Filled], answers: &mut [Vec<f64>]) {
         let tree = &self.list.tree;
         let (mut first, mut last) = (v, v);
         while !tree.is_leaf(first) {
             (first, last) = (tree.children(first).start, tree.children(last).end - 1);
         }
-        let from = self.cells.partition_point(|cell| (cell.leaf as usize) < first);
-        let to = self.cells.partition_point(|cell| cell.leaf as usize <= last);
-        self.count(self.cells[from..to].iter().map(|cell| (cell.place, cell.count)), answers);
+        let from = cells.partition_point(|cell| (cell.leaf as usize) < first);
+        let to = cells.partition_point(|cell| cell.leaf as usize <= last);
+        self.count(cells[from..to].iter().map(|cell| (cell.place, cell.count)), answers);
+    }
+
+    /// By query, what a table's answers have more than those of an area of these cells.
+    pub(super) fn errors(&self, v: usize, table: &Table, cells: &[Filled], errors: &mut Vec<Vec<f64>>) {
+        errors.resize(self.queries.len(), Vec::new());
+        for (own, query) in errors.iter_mut().zip(&self.queries) {
+            own.clear();
+            own.resize(query.answers(), 0.0);
+        }
+        self.answer_of(v, cells, errors);
+        errors.iter_mut().flatten().for_each(|answer| *answer = -*answer);
+        self.count(table.places.iter().copied().zip(table.counts.iter().copied()), errors);
     }
 
     /// Adds cells, by their places and counts, to the answers of the queries; those that are empty are left so.

@@ -1,16 +1,19 @@
 //! The config of a study of trees of tables.
 
-use super::wire::{Wire, WireBlock, WireData};
+use super::wire::{Wire, WireBlock, WireData, WirePassing, WireWay};
 use crate::catalogue::LawKind;
 use crate::config::tables::{AreaTables, Asked, Given, Measured, shares};
-use crate::config::{Checker, Preface, one_of};
+use crate::config::{Checker, Preface, Shown, one_of};
 use crate::failure::Result;
 use crate::grid::absolute;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// The column of counts where `data.count` gives no other.
 const COUNT: &str = "count";
+/// Releases at least of which an interval of 90 % is made.
+const BOOTSTRAP: u64 = 19;
 /// Cells of a run at most.
 const CELLS: usize = 100_000;
 
@@ -36,17 +39,48 @@ pub(super) struct Data {
     pub(super) areas: PathBuf,
     pub(super) counts: PathBuf,
     pub(super) count: String,
+    pub(super) bounds: Option<PathBuf>,
     pub(super) tables: AreaTables,
 }
 
 /// What is drawn.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Point {
     pub(super) epsilon: f64,
     pub(super) delta: Option<f64>,
     pub(super) law: LawKind,
     pub(super) method: Way,
+    pub(super) passes: Passes,
+    /// Releases of the released tables, of `topdown` and `bluedown`.
+    pub(super) bootstrap: Option<u64>,
     pub(super) replicates: u64,
+}
+
+/// The queries that are settled before the tables, by number and by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Passes(pub(super) Vec<(usize, String)>);
+
+impl Passes {
+    /// Their names; `None` where there are none.
+    pub(super) fn names(&self) -> Option<String> {
+        let names: Vec<&str> = self.0.iter().map(|(_, name)| &**name).collect();
+        (!names.is_empty()).then(|| names.join(","))
+    }
+}
+
+/// A method with its passes.
+struct Chosen(Way, Passes);
+
+impl Shown for Chosen {
+    fn shown(&self) -> String {
+        method_words(self.0, &self.1)
+    }
+}
+
+/// A method with its passes, in words.
+fn method_words(method: Way, passes: &Passes) -> String {
+    let passes = passes.names().map_or(String::new(), |names| format!(" passes={names}"));
+    format!("{}{passes}", method.name())
 }
 
 /// What is made of the noisy answers.
@@ -99,10 +133,16 @@ pub(super) fn check(checker: &Checker) -> Result<CubeConfig> {
     let data = data(checker, &wire, folder)?;
     let mut points = Vec::new();
     for block in &wire.grid {
-        of_block(checker, block, &mut points)?;
+        of_block(checker, block, &data.tables, &mut points)?;
     }
     if points.is_empty() {
         return Err(checker.error("grid: missing", wire.name.span(), "want a [[grid]] block"));
+    }
+    if let Some(bounds) =
+        wire.data.bounds.as_ref().filter(|_| !points.iter().any(|point| point.method.is_descent()))
+    {
+        let label = "want `topdown` or `bluedown` in the grid: no other method keeps bounds";
+        return Err(checker.error(format!("data.bounds: got `{}`", bounds.get_ref()), bounds.span(), label));
     }
     Ok(CubeConfig {
         name: wire.name.get_ref().clone(),
@@ -129,7 +169,8 @@ fn data(checker: &Checker, file: &Wire, folder: &Path) -> Result<Data> {
         AreaTables::new(checker, &Given { levels, root, attributes, zeros, known, query: &file.query })?;
     check_shares(checker, file, &tables.queries)?;
     let count = wire.count.clone().unwrap_or_else(|| COUNT.to_owned());
-    Ok(Data { areas: folder.join(&wire.areas), counts: folder.join(&wire.counts), count, tables })
+    let bounds = wire.bounds.as_ref().map(|bounds| folder.join(bounds.get_ref()));
+    Ok(Data { areas: folder.join(&wire.areas), counts: folder.join(&wire.counts), count, bounds, tables })
 }
 
 /// Refuses shares that do not add up to 1, and queries without any.
@@ -150,7 +191,36 @@ fn check_shares(checker: &Checker, wire: &Wire, queries: &[Asked]) -> Result<()>
     }
 }
 
-fn of_block(checker: &Checker, block: &WireBlock, points: &mut Vec<Point>) -> Result<()> {
+/// A method. Errors: its name; passes of another, or of queries that are none.
+fn chosen(checker: &Checker, wire: &WireWay, span: Range<usize>, tables: &AreaTables) -> Result<Chosen> {
+    let (name, passes) = match wire {
+        WireWay::Name(name) => (name, &[][..]),
+        WireWay::Passing(WirePassing { kind, passes }) => (kind, &passes[..]),
+    };
+    let Some(method) = Way::named(name) else {
+        let names = Way::ALL.map(Way::name);
+        return Err(checker.error(format!("method: got `{name}`"), span, one_of(name, &names)));
+    };
+    if !passes.is_empty() && !method.is_descent() {
+        let label = "want passes of `topdown` and `bluedown` alone";
+        return Err(checker.error(format!("passes: got some of `{name}`"), span, label));
+    }
+    let number = |name: &String| {
+        let found = tables.queries.iter().position(|asked| asked.name == *name);
+        found.map(|query| (query, name.clone())).ok_or_else(|| {
+            let names: Vec<&str> = tables.queries.iter().map(|asked| asked.name.as_str()).collect();
+            checker.error(format!("passes: got the query `{name}`"), span.clone(), one_of(name, &names))
+        })
+    };
+    Ok(Chosen(method, Passes(passes.iter().map(number).collect::<Result<_>>()?)))
+}
+
+fn of_block(
+    checker: &Checker,
+    block: &WireBlock,
+    tables: &AreaTables,
+    points: &mut Vec<Point>,
+) -> Result<()> {
     let positive = |key: &'static str| move |&x: &f64, span| checker.positive(key, x, span);
     let epsilon = checker.axis("epsilon", &block.epsilon, positive("epsilon"))?;
     let law = checker.axis("law", &block.law, |name, span| checker.law(name, span))?;
@@ -160,15 +230,25 @@ fn of_block(checker: &Checker, block: &WireBlock, points: &mut Vec<Point>) -> Re
         let label = format!("want one of {} here", names.join(", "));
         return Err(checker.error(format!("law: got `{}`", law.name()), block.law.span(), label));
     }
-    let names = checker.axis("method", &block.method, |name, span| match Way::named(name) {
-        Some(_) => Ok(name.clone()),
-        None => {
-            let names = Way::ALL.map(Way::name);
-            Err(checker.error(format!("method: got `{name}`"), span, one_of(name, &names)))
-        }
-    })?;
-    let method: Vec<Way> = names.iter().filter_map(|name| Way::named(name)).collect();
+    let methods = checker.axis("method", &block.method, |wire, span| chosen(checker, wire, span, tables))?;
     let replicates = checker.positive_integer("replicates", &block.replicates)?;
+    let bootstrap = match &block.bootstrap {
+        None => None,
+        Some(times) => {
+            let refused = |label| {
+                Err(checker.error(format!("bootstrap: got {}", times.get_ref()), times.span(), label))
+            };
+            match u64::try_from(*times.get_ref()) {
+                Ok(times)
+                    if times >= BOOTSTRAP && methods.iter().any(|Chosen(method, _)| method.is_descent()) =>
+                {
+                    Some(times)
+                }
+                Ok(times) if times >= BOOTSTRAP => return refused("want it with `topdown` or `bluedown`"),
+                _ => return refused("want at least 19 releases: fewer have no 90 % interval"),
+            }
+        }
+    };
     for &law in &law {
         let delta = match (law.needs_delta(), &block.delta) {
             (false, _) => None,
@@ -181,9 +261,11 @@ fn of_block(checker: &Checker, block: &WireBlock, points: &mut Vec<Point>) -> Re
             }
         };
         for &epsilon in &epsilon {
-            for &method in &method {
-                let point = Point { epsilon, delta, law, method, replicates };
-                let same = |other: &Point| Point { replicates, ..*other } == point;
+            for Chosen(method, passes) in &methods {
+                let (method, passes) = (*method, passes.clone());
+                let bootstrap = bootstrap.filter(|_| method.is_descent());
+                let point = Point { epsilon, delta, law, method, passes, bootstrap, replicates };
+                let same = |other: &Point| other.words() == point.words();
                 if points.iter().any(same) {
                     let message = format!("grid: got {} twice", point.words());
                     return Err(checker.error(message, block.method.span(), "want each combination once"));
@@ -203,10 +285,16 @@ fn of_block(checker: &Checker, block: &WireBlock, points: &mut Vec<Point>) -> Re
 }
 
 impl Point {
+    /// The method with its passes, in words.
+    pub(super) fn method_words(&self) -> String {
+        method_words(self.method, &self.passes)
+    }
+
     /// What it is, in words and as its key.
     pub(super) fn words(&self) -> String {
         let delta = self.delta.map_or(String::new(), |delta| format!(" delta={delta:?}"));
-        format!("epsilon={:?} law={}{delta} method={}", self.epsilon, self.law.name(), self.method.name())
+        let method = self.method_words();
+        format!("epsilon={:?} law={}{delta} method={method}", self.epsilon, self.law.name())
     }
 }
 
@@ -216,6 +304,9 @@ impl CubeConfig {
         let mut document: toml_edit::DocumentMut = self.text.parse().expect("it was read before");
         document["data"]["areas"] = toml_edit::value(absolute(&self.data.areas));
         document["data"]["counts"] = toml_edit::value(absolute(&self.data.counts));
+        if let Some(bounds) = &self.data.bounds {
+            document["data"]["bounds"] = toml_edit::value(absolute(bounds));
+        }
         document.to_string()
     }
 }

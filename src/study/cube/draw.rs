@@ -1,10 +1,10 @@
 //! The draws of a cell: noise on every answer of every area, what is made of it, and its errors.
 
-use super::areas::Areas;
+use super::areas::{Areas, Filled};
 use super::config::{Point, Way};
-use super::descent;
 use super::exact::{DETAILED, Exact};
 use super::{CubeDrawRow, Planned};
+use super::{bootstrap, descent};
 use crate::catalogue::{LawKind, noise};
 use crate::config::tables::{Measured, shares};
 use crate::cube::{Answers, Certificate, Descent, Estimate, Gls, Measurements, Table, Variances};
@@ -70,6 +70,8 @@ struct Sums {
 /// A cell that is ready.
 pub(super) struct Ready<'a> {
     planned: &'a Planned,
+    /// In the grid.
+    number: usize,
     cell: u64,
     measurements: Measurements,
     /// By query and level, the scale of its noise where it has any.
@@ -194,8 +196,8 @@ impl<'a> Ready<'a> {
     }
 
     fn with(planned: &'a Planned, cell: usize, method: Way) -> Result<Self> {
-        let (point, areas) = (planned.config.points[cell], &planned.areas);
-        let scales = scales(planned, &point)?;
+        let (point, areas) = (&planned.config.points[cell], &planned.areas);
+        let scales = scales(planned, point)?;
         let levels = areas.list.tree.levels();
         let mut fill: Vec<Vec<Option<Fill>>> = (0..levels).map(|_| Vec::new()).collect();
         let mut variances = vec![Vec::new(); levels];
@@ -217,36 +219,38 @@ impl<'a> Ready<'a> {
         let key = planned.units[cell].key;
         let made = match method {
             Way::Gls => Made::Gls(Box::new(Gls::new(&areas.list.tree, measurements.clone())?)),
-            Way::Exact => Made::Exact(Exact::new(planned, &point, &scales, key)?),
+            Way::Exact => Made::Exact(Exact::new(planned, point, &scales, key)?),
             Way::Unconstrained => Made::Free,
             Way::TopDown | Way::BlueDown => {
-                Made::Descent(Box::new(descent::descent(&areas.list.tree, measurements.clone(), method)?))
+                let made = descent::descent(&areas.list.tree, measurements.clone(), method)?;
+                let made = descent::keeping(made, &point.passes, planned.bounds.as_ref())?;
+                Made::Descent(Box::new(made))
             }
         };
         let deviations = Deviations::new(areas.list.tree.nodes(), &measurements, &made);
-        Ok(Self { planned, cell: key, measurements, scales, made, deviations, fill })
+        Ok(Self { planned, number: cell, cell: key, measurements, scales, made, deviations, fill })
     }
 
-    fn areas(&self) -> &Areas {
+    pub(super) fn areas(&self) -> &Areas {
         &self.planned.areas
     }
 
-    fn tree(&self) -> &Hierarchy {
+    pub(super) fn tree(&self) -> &Hierarchy {
         &self.areas().list.tree
     }
 
     /// What the answers of a node and a query are told with.
-    fn place(&self, v: usize, query: usize) -> usize {
+    pub(super) fn place(&self, v: usize, query: usize) -> usize {
         let size = size(&SIZES, self.areas().totals[v]);
         (self.tree().level(v) * self.planned.queries().len() + query) * SIZES.len() + size
     }
 
-    fn places(&self) -> usize {
+    pub(super) fn places(&self) -> usize {
         self.tree().levels() * self.planned.queries().len() * SIZES.len()
     }
 
     /// The key of a replicate's noise.
-    fn key(&self, replicate: u64) -> TaskKey {
+    pub(super) fn key(&self, replicate: u64) -> TaskKey {
         TaskKey { seed: self.planned.config.seed, cell: self.cell, replicate, role: Role::Noise }
     }
 
@@ -323,15 +327,7 @@ impl<'a> Ready<'a> {
         v: usize,
         table: &Table,
     ) -> Result<()> {
-        let areas = self.areas();
-        errors.resize(areas.queries.len(), Vec::new());
-        for (own, query) in errors.iter_mut().zip(&areas.queries) {
-            own.clear();
-            own.resize(query.answers(), 0.0);
-        }
-        areas.answer(v, errors);
-        errors.iter_mut().flatten().for_each(|answer| *answer = -*answer);
-        areas.count(table.places.iter().copied().zip(table.counts.iter().copied()), errors);
+        self.areas().errors(v, table, &self.areas().cells, errors);
         for (query, own) in errors.iter().enumerate() {
             self.see(sums, (v, query), own);
         }
@@ -346,6 +342,21 @@ impl<'a> Ready<'a> {
     /// The stream that breaks ties among the children of a node, or for the number of nodes of the root: none that makes noise.
     fn ties(&self, key: TaskKey, v: usize) -> Stream {
         piece_stream(key, self.tree().levels() as u32, v as u32)
+    }
+
+    /// Releases tables of the cells of leaves.
+    pub(super) fn release<R: Default + Send>(
+        &self,
+        descent: &Descent,
+        key: TaskKey,
+        cells: &[Filled],
+        see: impl Fn(&mut R, usize, &Table) -> Result<()> + Sync + Send,
+    ) -> Result<(Vec<R>, Certificate)> {
+        let measured = |v: usize, answers: &mut Answers| {
+            self.measure(key, v, answers);
+            self.areas().answer_of(v, cells, &mut answers.of);
+        };
+        descent.release(&Pool, KEEP, measured, |v| self.ties(key, v), see)
     }
 
     /// The errors of exact draws: of all cells, some at a time. Errors: the sampler.
@@ -379,12 +390,8 @@ impl<'a> Ready<'a> {
         let mut certificate = None;
         let parts: Vec<Vec<Sums>> = match &self.made {
             Made::Descent(descent) => {
-                let measured = |v: usize, answers: &mut Answers| {
-                    measure(v, answers);
-                    self.areas().answer(v, &mut answers.of);
-                };
                 let see = |seen: &mut _, v: usize, table: &Table| self.see_table(seen, v, table);
-                let (parts, own) = descent.release(crew, KEEP, measured, |v| self.ties(key, v), see)?;
+                let (parts, own) = self.release(descent, key, &self.areas().cells, see)?;
                 certificate = Some(own);
                 parts.into_iter().map(|(sums, _)| sums).collect()
             }
@@ -447,8 +454,13 @@ impl<'a> Ready<'a> {
     fn rows(&self, replicate: u64, rows: &mut Vec<CubeDrawRow>) -> Result<()> {
         let tables = &self.planned.config.data.tables;
         let (errors, certificate) = self.errors(replicate)?;
-        for (place, own) in errors.iter().enumerate().filter(|(_, own)| own.answers > 0) {
-            let (place, size) = (place / SIZES.len(), place % SIZES.len());
+        let point = &self.planned.config.points[self.number];
+        let held = match (&self.made, point.bootstrap) {
+            (Made::Descent(descent), Some(times)) => Some(bootstrap::held(self, descent, replicate, times)?),
+            _ => None,
+        };
+        for (at, own) in errors.iter().enumerate().filter(|(_, own)| own.answers > 0) {
+            let (place, size) = (at / SIZES.len(), at % SIZES.len());
             let (level, query) = (place / tables.queries.len(), place % tables.queries.len());
             let each = |sum: f64| sum / own.answers as f64;
             rows.push(CubeDrawRow {
@@ -462,6 +474,7 @@ impl<'a> Ready<'a> {
                 squared: each(own.square),
                 bias: each(own.sum),
                 covered: each(own.covered as f64),
+                bootstrapped: held.as_ref().map(|held| each(held[at] as f64)),
                 gap: certificate.map(|certificate| certificate.gap),
             });
         }

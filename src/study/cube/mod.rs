@@ -4,6 +4,8 @@
 //! `areas` are read once, `draw` makes a cell ready and tells its errors by level, query and size of the area, `page` tells them.
 
 mod areas;
+mod bootstrap;
+mod bounds;
 mod config;
 mod descent;
 mod draw;
@@ -13,10 +15,11 @@ mod page;
 mod wire;
 
 use self::areas::Areas;
-use self::config::{CubeConfig, Point, Way};
+use self::config::{CubeConfig, Passes, Point, Way};
 use self::draw::{Ready, is_determined, scales};
 use crate::config::Checker;
 use crate::config::tables::{Asked, Measured};
+use crate::cube::{Bounds, Marginal};
 use crate::diagnostics::{Estimate, Moments};
 use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, Unit, Work, decode};
 use crate::failure::{Failure, Result};
@@ -53,6 +56,10 @@ table! {
         law: String;
         /// what is made of the noisy answers
         method: String;
+        /// of `topdown` and `bluedown`, the queries that are settled before the tables, with commas between
+        passes: Option<String>;
+        /// of `topdown` and `bluedown`, how often the tables of each replicate are released again, for intervals
+        bootstrap: Option<u64>;
         /// releases
         replicates: u64;
         /// what one record pays that is added or removed; null where a known total makes that impossible
@@ -87,6 +94,8 @@ table! {
         /// share of the answers that are within 1.645 standard deviations of the true ones: the 90 % interval of a normal law. Of `topdown`
         /// and `bluedown` those of the estimates that their tables are fitted to
         covered: f64, "probability";
+        /// of `topdown` and `bluedown` with a bootstrap: share of the answers that are within its 90 % interval
+        bootstrapped: Option<f64>, "probability";
         /// of `topdown` and `bluedown`, by how much the sum of squares of the tables of the children of one area, before they are rounded,
         /// is above the least at most, as a part of it: the largest of all areas
         gap: Option<f64>;
@@ -120,6 +129,8 @@ table! {
         bias: Estimate, "counts", error bias_se;
         /// mean of `covered`
         covered: Estimate, "probability", error covered_se;
+        /// mean of `bootstrapped`
+        bootstrapped: Option<Estimate>, "probability", error bootstrapped_se;
         /// the largest `gap`
         gap: Option<f64>;
     }
@@ -129,6 +140,8 @@ table! {
 pub(super) struct Planned {
     config: CubeConfig,
     areas: Areas,
+    /// Bounds of answers.
+    bounds: Option<Bounds>,
     units: Vec<Unit>,
     /// What the cells have in common, as a part of their keys.
     described: String,
@@ -142,18 +155,23 @@ impl Planned {
         let query = |asked: &Asked| format!("{:?} {:?}", asked.query, asked.measured);
         let queries: Vec<String> = tables.queries.iter().map(query).collect();
         let (digest, zeros) = (&areas.digest, &tables.zeros);
-        let described = format!("data={digest} zeros={zeros:?} queries={}", queries.join("; "));
+        let bounds = bounds::read(&config, &areas)?;
+        let of_bounds = bounds.as_ref().map_or(String::new(), |own| format!(" bounds={}", own.sha256));
+        let described = format!("data={digest} zeros={zeros:?} queries={}{of_bounds}", queries.join("; "));
         let (nodes, levels) = (areas.list.tree.nodes(), areas.list.tree.levels());
         let answers: usize = tables.queries.len() * areas.domain.cells();
         let rows = (tables.queries.len() * levels * 4) as u64;
         let unit = |point: &Point| {
-            let work = (nodes * answers) as u64 / 2;
-            let each = Each { work, rows, disk: 40 * rows, memory: 200 * rows };
+            let times = 1 + point.bootstrap.unwrap_or(0);
+            let work = ((nodes * answers) as u64 / 2).saturating_mul(times);
+            let errors = (nodes * areas.queries.iter().map(Marginal::answers).sum::<usize>()) as u64;
+            let memory = 200 * rows + errors.saturating_mul(8 * (times - 1));
+            let each = Each { work, rows, disk: 40 * rows, memory };
             let key = format!("cube {described} {}", point.words());
             Unit::new(hash::word(&key), point.replicates, each)
         };
         let units = config.points.iter().map(unit).collect();
-        let planned = Self { config, areas, units, described };
+        let planned = Self { config, areas, bounds: bounds.map(|own| own.bounds), units, described };
         planned.check()?;
         Ok(planned)
     }
@@ -171,10 +189,12 @@ impl Planned {
             );
             return Err(Failure::Usage(message));
         }
-        for method in [Way::TopDown, Way::BlueDown] {
-            if self.config.points.iter().any(|point| point.method == method) {
-                descent::serves(self, method)
-                    .map_err(|why| Failure::Usage(format!("{path}: query: {why}")))?;
+        let mut served: Vec<(Way, &Passes)> = Vec::new();
+        for Point { method, passes, .. } in &self.config.points {
+            if method.is_descent() && !served.contains(&(*method, passes)) {
+                served.push((*method, passes));
+                descent::serves(self, *method, passes)
+                    .map_err(|why| Failure::Usage(format!("{path}: {why}")))?;
             }
         }
         if self.config.points.iter().any(|point| point.method == Way::Exact) {
@@ -191,6 +211,9 @@ impl Planned {
         for point in &self.config.points {
             let refused = |e: crate::Error| Failure::Usage(format!("{path}: {}: {e}", point.words()));
             scales(self, point).map_err(refused)?;
+            let (areas, tree) = (&self.areas, &self.areas.list.tree);
+            let answers: usize = areas.queries.iter().map(Marginal::answers).sum();
+            bootstrap::check(tree.nodes() * answers, point.bootstrap.unwrap_or(0)).map_err(refused)?;
         }
         Ok(())
     }
@@ -237,7 +260,11 @@ impl Work for Planned {
 impl kind::Planned for Planned {
     fn about(&self) -> About {
         let (tree, domain) = (&self.areas.list.tree, &self.areas.domain);
-        let all: Vec<String> = self.config.points.iter().map(Point::words).collect();
+        let words = |point: &Point| match point.bootstrap {
+            None => point.words(),
+            Some(times) => format!("{} bootstrap={times}", point.words()),
+        };
+        let all: Vec<String> = self.config.points.iter().map(words).collect();
         let config_hash = format!(
             "cube name={} seed={}\n{}\n{}",
             self.config.name,
@@ -268,7 +295,8 @@ impl kind::Planned for Planned {
     }
 
     fn inputs(&self) -> Vec<PathBuf> {
-        vec![self.config.data.areas.clone(), self.config.data.counts.clone()]
+        let data = &self.config.data;
+        [&data.areas, &data.counts].into_iter().chain(&data.bounds).cloned().collect()
     }
 
     fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -287,13 +315,13 @@ impl kind::Planned for Planned {
         let points = &self.config.points;
         let row = |point: &Point| {
             let delta = point.delta.map_or(String::new(), |delta| delta.to_string());
-            let (law, method) = (point.law.name().to_owned(), point.method.name().to_owned());
+            let (law, method) = (point.law.name().to_owned(), point.method_words());
             vec![point.epsilon.to_string(), law, delta, method, point.replicates.to_string()]
         };
         let described = |point: &Point| {
             json!({
                 "epsilon": point.epsilon, "law": point.law.name(), "delta": point.delta,
-                "method": point.method.name(), "replicates": point.replicates,
+                "method": point.method.name(), "passes": point.passes.names(), "bootstrap": point.bootstrap, "replicates": point.replicates,
             })
         };
         Listing {
@@ -355,13 +383,14 @@ struct Summed {
     squared: Moments,
     bias: Moments,
     covered: Moments,
+    bootstrapped: Moments,
     gap: Option<f64>,
 }
 
 impl Summed {
     fn new(first: CubeDrawRow) -> Self {
-        let (l1, squared, bias, covered) = Default::default();
-        Self { first, l1, squared, bias, covered, gap: None }
+        let (l1, squared, bias, covered, bootstrapped) = Default::default();
+        Self { first, l1, squared, bias, covered, bootstrapped, gap: None }
     }
 }
 
@@ -390,6 +419,7 @@ impl Sink for CubeTables<'_> {
                 sums.squared.push(row.squared);
                 sums.bias.push(row.bias);
                 sums.covered.push(row.covered);
+                row.bootstrapped.into_iter().for_each(|held| sums.bootstrapped.push(held));
                 sums.gap = row.gap.map(|gap| sums.gap.map_or(gap, |own| own.max(gap)));
             }
         }
@@ -405,6 +435,8 @@ impl Sink for CubeTables<'_> {
             delta: point.delta,
             law: point.law.name().to_owned(),
             method: point.method.name().to_owned(),
+            passes: point.passes.names(),
+            bootstrap: point.bootstrap,
             replicates: point.replicates,
             added,
             moved,
@@ -418,7 +450,8 @@ impl Sink for CubeTables<'_> {
             noisy::write(self.planned, self.folder, number)?;
         }
         let variances: Vec<f64> = if closing.is_empty() { Vec::new() } else { decode(closing)? };
-        for (Summed { first, l1, squared, bias, covered, gap }, variance) in sums.into_iter().zip(variances) {
+        for (sums, variance) in sums.into_iter().zip(variances) {
+            let Summed { first, l1, squared, bias, covered, bootstrapped, gap } = sums;
             self.errors.push(&CubeErrorRow {
                 cell,
                 level: first.level,
@@ -431,6 +464,7 @@ impl Sink for CubeTables<'_> {
                 squared_computed: variance,
                 bias: bias.estimate(),
                 covered: covered.estimate(),
+                bootstrapped: (bootstrapped.count() > 0).then(|| bootstrapped.estimate()),
                 gap,
             })?;
         }

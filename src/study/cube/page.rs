@@ -27,23 +27,19 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     let (cell, _) = lines[0];
     let delta = cell.delta.map_or(String::new(), |delta| format!(", delta {delta}"));
     let title = format!("{run}: {} noise, epsilon {}{delta}", cell.law, cell.epsilon);
-    let mut methods: Vec<&str> = Vec::new();
-    for (cell, _) in lines {
-        if !methods.contains(&&*cell.method) {
-            methods.push(&cell.method);
-        }
-    }
+    let cells = grouped(lines.iter().map(|(cell, _)| *cell), |cell| cell.label());
+    let methods: Vec<String> = cells.iter().map(|same| same[0].label()).collect();
     // In the order of a method that has all of them.
-    let rows = |method: &str| lines.iter().filter(|(cell, _)| cell.method == method).count();
+    let rows = |own: &CubeCellRow| lines.iter().filter(|(cell, _)| cell.cell == own.cell).count();
     let mut ordered = lines.to_vec();
-    ordered.sort_by_key(|(cell, _)| std::cmp::Reverse(rows(&cell.method)));
+    ordered.sort_by_key(|(cell, _)| std::cmp::Reverse(rows(cell)));
     let places = grouped(ordered, |(_, row)| (row.level.clone(), row.query.clone(), row.size.clone()));
     let table = |tell: fn(&CubeCellRow, &CubeErrorRow) -> String| {
-        let header = ["level", "query", "areas of"].iter().chain(&methods).map(|name| (*name).to_owned());
+        let header = ["level", "query", "areas of"].map(str::to_owned).into_iter().chain(methods.clone());
         let line = |own: &Vec<Line>| -> Vec<String> {
             let (_, first) = own[0];
-            let of = |method: &&str| {
-                let row = own.iter().find(|(cell, _)| cell.method == **method);
+            let of = |method: &String| {
+                let row = own.iter().find(|(cell, _)| cell.label() == *method);
                 row.map_or(String::new(), |(cell, row)| tell(cell, row))
             };
             let keys = [&first.level, &first.query, &first.size].map(String::clone);
@@ -58,9 +54,12 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     };
     let moved =
         format!("one that is moved to another area and other categories {} at most.", loss(cell.moved));
-    let descents: Vec<String> =
-        methods.iter().filter(|method| is_descent(method)).map(|method| format!("`{method}`")).collect();
-    let descents = descents.join(" and ");
+    let descents = cells.iter().map(|same| same[0]).filter(|cell| is_descent(&cell.method));
+    let descents: Vec<String> = descents.map(|cell| format!("`{}`", cell.label())).collect();
+    let descents = match descents.split_last() {
+        Some((last, others @ [_, ..])) => format!("{} and {last}", others.join(", ")),
+        _ => descents.concat(),
+    };
     let gap = lines.iter().filter_map(|(_, row)| row.gap).fold(0.0, f64::max);
     let (mut fitted, mut biased, mut promised) = Default::default();
     if !descents.is_empty() {
@@ -72,6 +71,12 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
             ". Of {descents} the variances are those of the estimates that the tables are fitted to, and promise nothing of these"
         );
     }
+    if let Some(times) = lines.iter().find_map(|(cell, _)| cell.bootstrap) {
+        promised += &format!(
+            "; in brackets those of a parametric bootstrap, which takes the released tables for the true ones \
+             and releases them {times} times"
+        );
+    }
     let text = format!(
         "Root mean squared errors of an answer, in counts, over {words} releases. {fitted}{added}{moved}"
     );
@@ -79,7 +84,10 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
         true => told(row.bias),
         false => short(libm::sqrt(row.squared_computed)),
     };
-    let held = |_: &CubeCellRow, row: &CubeErrorRow| format!("{:.1} %", 100.0 * row.covered.mean);
+    let held = |_: &CubeCellRow, row: &CubeErrorRow| match row.bootstrapped {
+        None => format!("{:.1} %", 100.0 * row.covered.mean),
+        Some(own) => format!("{:.1} % ({:.1} %)", 100.0 * row.covered.mean, 100.0 * own.mean),
+    };
     let beside = Page::headed(format!("{title}: beside the variances"))
         .table(table(computed))
         .text(format!("Root mean squared errors of an answer that follow from the variances of the noise, in counts{biased}."))
@@ -90,7 +98,7 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
 }
 
 /// Errors of all answers of a level and a query: a panel for each level, a series for each method.
-fn figure(title: String, methods: &[&str], lines: &[Line]) -> Figure {
+fn figure(title: String, methods: &[String], lines: &[Line]) -> Figure {
     let names = |of: fn(&CubeErrorRow) -> &String| -> Vec<String> {
         grouped(lines.iter().map(|(_, row)| of(row)), |name| *name)
             .into_iter()
@@ -99,7 +107,7 @@ fn figure(title: String, methods: &[&str], lines: &[Line]) -> Figure {
     };
     let (queries, levels) = (names(|row| &row.query), names(|row| &row.level));
     let mark = |level: &String, method: &str, (place, query): (usize, &String)| {
-        let is = |(cell, row): &&Line| cell.method == method && row.level == *level && row.query == *query;
+        let is = |(cell, row): &&Line| cell.label() == method && row.level == *level && row.query == *query;
         let own: Vec<&CubeErrorRow> = lines.iter().filter(is).map(|(_, row)| *row).collect();
         let answers: f64 = own.iter().map(|row| row.answers as f64).sum();
         let mean = |of: fn(&CubeErrorRow) -> f64| {
@@ -117,8 +125,8 @@ fn figure(title: String, methods: &[&str], lines: &[Line]) -> Figure {
         })
     };
     let panel = |level: &String| {
-        let series = |method: &&str| Series {
-            name: (*method).to_owned(),
+        let series = |method: &String| Series {
+            name: method.clone(),
             kind: Kind::Dots,
             marks: queries.iter().enumerate().filter_map(|query| mark(level, method, query)).collect(),
         };
@@ -132,6 +140,14 @@ fn figure(title: String, methods: &[&str], lines: &[Line]) -> Figure {
         y: Axis::new("", Scale::Names(queries.clone())),
         panels: levels.iter().map(panel).collect(),
         note: "Over all answers of a level. Intervals hold 95 % or more; what is known has no error.".into(),
+    }
+}
+
+impl CubeCellRow {
+    /// The method, with what is settled first.
+    fn label(&self) -> String {
+        let first = self.passes.as_ref().map_or(String::new(), |passes| format!(", {passes} first"));
+        format!("{}{first}", self.method)
     }
 }
 

@@ -61,6 +61,11 @@ pub(super) struct WireData {
     pub(super) counts: String,
     /// Its column of counts; default "count".
     pub(super) count: Option<String>,
+    /// CSV or parquet file with bounds of answers, which `topdown` and `bluedown` keep: columns of all levels (blank below the area's), of
+    /// `query`, of the attributes (as in a noisy file), and `least` and `most`, either of which may be blank. They must not be made from
+    /// the counts.
+    #[schemars(with = "Option<String>")]
+    pub(super) bounds: Option<Spanned<String>>,
     /// What is released as it is: levels of which every area's total is known, or queries of a level.
     #[serde(default)]
     #[schemars(with = "Vec<WireKnown>")]
@@ -87,10 +92,38 @@ pub(super) struct WireBlock {
     pub(super) delta: Option<Spanned<f64>>,
     /// "unconstrained" (each answer with its own noise), "gls" (the best linear unbiased estimate), "exact" (noise given that all
     /// tables add up, where the detailed table alone is measured), "topdown" and "bluedown" (integers at least 0 that add up, from the root
-    /// down: each area by its own answers, or by all answers in its subtree).
-    #[schemars(with = "Axis<String>")]
-    pub(super) method: Spanned<Axis<String>>,
+    /// down: each area by its own answers, or by all answers in its subtree). Of these two `{ kind = "topdown", passes = ["total"] }`
+    /// settles the answers of queries first, one after the other, and then the tables given these.
+    #[schemars(with = "Axis<WireWay>")]
+    pub(super) method: Spanned<Axis<WireWay>>,
+    /// How often the released tables of "topdown" and "bluedown" are released again, with each replicate, for the intervals of a parametric
+    /// bootstrap; at least 19, such as 99. Default: no intervals.
+    #[schemars(with = "Option<i64>", range(min = 19))]
+    pub(super) bootstrap: Option<Spanned<i64>>,
     /// Releases of every cell.
     #[schemars(with = "i64", range(min = 1))]
     pub(super) replicates: Spanned<i64>,
+}
+
+/// A method.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged, expecting = "want a method, or such as { kind = \"topdown\", passes = [\"total\"] }")]
+#[schemars(rename = "CubeMethod")]
+pub(super) enum WireWay {
+    /// Its name.
+    Name(String),
+    /// With queries that are settled first.
+    Passing(WirePassing),
+}
+
+/// A method with queries that are settled first.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CubePassing")]
+pub(super) struct WirePassing {
+    /// "topdown" or "bluedown"
+    pub(super) kind: String,
+    /// The names of queries, each finer than those before it.
+    #[serde(default)]
+    pub(super) passes: Vec<String>,
 }

@@ -204,6 +204,20 @@ fn less(out: &mut [f64], length: usize, weights: &[f64], (array, cells, from): (
     }
 }
 
+/// Takes what is known, `hᵀ x` for each h, from a covariance: by h how the estimate moves with it.
+pub(super) fn known<'a>(covariance: &mut [f64], rows: impl Iterator<Item = &'a [f64]>) -> Vec<Vec<f64>> {
+    let mut gains: Vec<Vec<f64>> = Vec::new();
+    for h in rows {
+        let gain = measured(covariance, h, 0.0);
+        for before in &mut gains {
+            let along: f64 = before.iter().zip(h).map(|(gain, h)| gain * h).sum();
+            before.iter_mut().zip(&gain).for_each(|(own, gain)| *own -= gain * along);
+        }
+        gains.push(gain);
+    }
+    gains
+}
+
 impl Tables {
     /// `None`: a leaf of which not everything follows from what is measured.
     fn new<'a>(said: &Said, children: impl Iterator<Item = (&'a [f64], u32)>, joint: usize) -> Option<Self> {
@@ -219,15 +233,7 @@ impl Tables {
         };
         let finite = said.finite.iter().filter(|_| !is_leaf);
         finite.for_each(|(h, variance)| drop(measured(&mut covariance, h, *variance)));
-        let mut gains: Vec<Vec<f64>> = Vec::new();
-        for h in &said.known {
-            let gain = measured(&mut covariance, h, 0.0);
-            for before in &mut gains {
-                let along: f64 = before.iter().zip(h).map(|(gain, h)| gain * h).sum();
-                before.iter_mut().zip(&gain).for_each(|(own, gain)| *own -= gain * along);
-            }
-            gains.push(gain);
-        }
+        let gains = known(&mut covariance, said.known.iter().map(Vec::as_slice));
         Some(Self { covariance, gains, spread })
     }
 

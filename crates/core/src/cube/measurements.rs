@@ -89,11 +89,7 @@ impl Measurements {
         let mut precision = vec![0.0; joint * joint];
         for (query, variance) in self.of_level(level) {
             let marginal = &self.queries[query];
-            for row in &marginal.rows {
-                let mut h = vec![0.0; joint];
-                if marginal.reaches(kind) {
-                    row.iter().for_each(|&j| h[j as usize] = marginal.factor);
-                }
+            for (row, h) in marginal.rows.iter().zip(marginal.weights(kind, joint)) {
                 if variance == 0.0 {
                     // Of kinds that it does not reach, too: a row has one place in all of them.
                     known.push(h);

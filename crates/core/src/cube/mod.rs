@@ -15,16 +15,19 @@
 //! joined into one, whose combinations stay as they are: scalars become matrices as large as their number.
 
 mod basis;
+mod bounds;
 mod descent;
 mod domain;
 mod gls;
 mod measurements;
+mod nested;
 mod query;
 mod small;
 mod subtrees;
 mod sweep;
 mod variance;
 
+pub use bounds::{Bound, Bounds};
 pub use descent::{Certificate, Descent, Table};
 pub use domain::{Domain, Zero};
 pub use gls::Gls;

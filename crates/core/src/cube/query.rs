@@ -1,8 +1,8 @@
 //! Queries: sums of the cells of a table.
 
 use super::basis;
-use super::descent::cross;
 use super::domain::{Domain, check_categories};
+use super::nested::cross;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -200,17 +200,80 @@ impl Marginal {
         basis::forward(answers, &self.sizes);
     }
 
+    /// A query without answers.
+    pub(super) fn none() -> Self {
+        Self {
+            rows: Vec::new(),
+            codes: Vec::new(),
+            named: 0,
+            sizes: Vec::new(),
+            places: Vec::new(),
+            factor: 1.0,
+        }
+    }
+
+    /// What it asks of the joined attributes in a kind of coefficients, by row: 0s where it does not reach it.
+    pub(super) fn weights(&self, kind: u32, joint: usize) -> Vec<Vec<f64>> {
+        let of = |row: &Vec<u32>| {
+            let mut h = vec![0.0; joint];
+            if self.reaches(kind) {
+                row.iter().for_each(|&j| h[j as usize] = self.factor);
+            }
+            h
+        };
+        self.rows.iter().map(of).collect()
+    }
+
+    /// The query on the answers of another, as cells of a domain of their own: an attribute for its rows, then the free ones that it names.
+    /// `None`: some answer is not a sum of those.
+    pub(super) fn on(&self, other: &Self, domain: &Domain) -> Option<Query> {
+        if self.named & !other.named != 0 {
+            return None;
+        }
+        let mut groups = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let is_in = |joint: &u32| row.binary_search(joint).is_ok();
+            let own: Vec<u32> = (0..)
+                .zip(&other.rows)
+                .filter(|(_, other)| other.iter().all(is_in))
+                .map(|(at, _)| at)
+                .collect();
+            let held: usize = own.iter().map(|&at| other.rows[at as usize].len()).sum();
+            if held < row.len() {
+                return None;
+            }
+            groups.push(own);
+        }
+        let named = |bit: &usize| other.named >> bit & 1 == 1;
+        let free = (0..domain.free().len()).filter(named).enumerate();
+        let named: Vec<usize> =
+            free.filter(|(_, bit)| self.named >> bit & 1 == 1).map(|(at, _)| at + 1).collect();
+        Some(Query::of(&named).grouping(0, groups))
+    }
+
+    /// Its answers, as cells of a domain of their own: an attribute for its rows, then the free ones that it names.
+    pub(super) fn cells(&self) -> Result<Domain> {
+        let sizes = std::iter::once(self.rows.len()).chain(self.sizes.iter().copied());
+        let sizes: Vec<u32> = sizes.map(|size| size as u32).collect();
+        let rows = (0..sizes[0]).map(|row| vec![row]).collect();
+        Domain::new(&sizes, &[], &[Query::total().grouping(0, rows)])
+    }
+
+    /// The coefficients of its answers, by those of a table.
+    pub(super) fn coefficients(&self, whole: &[f64], free_cells: usize, out: &mut Vec<f64>) {
+        for row in &self.rows {
+            let sum = |&place: &u32| {
+                let of = |&combination: &u32| whole[combination as usize * free_cells + place as usize];
+                self.factor * row.iter().map(of).sum::<f64>()
+            };
+            out.extend(self.places.iter().map(sum));
+        }
+    }
+
     /// The answers of a table with these coefficients.
     pub(super) fn of_coefficients(&self, coefficients: &[f64], free_cells: usize, answers: &mut Vec<f64>) {
         answers.clear();
-        for row in &self.rows {
-            let sum = |&place: &u32| {
-                let of =
-                    |&combination: &u32| coefficients[combination as usize * free_cells + place as usize];
-                self.factor * row.iter().map(of).sum::<f64>()
-            };
-            answers.extend(self.places.iter().map(sum));
-        }
+        self.coefficients(coefficients, free_cells, answers);
         basis::backward(answers, &self.sizes);
     }
 }

@@ -1,6 +1,7 @@
 //! Tables >= 0 of the children of an area that are closest to their estimates, by alternating directions, with a proof of how close.
 
 use super::columns;
+use super::limits::{Boxes, Limits};
 use super::operator::Operator;
 use super::shape::{Shape, singular};
 use super::support::Support;
@@ -39,6 +40,8 @@ pub(super) struct Family<'a> {
     pub(super) of: &'a [u32],
     /// Where the form of each is least: child by child, cell by cell.
     pub(super) centres: &'a [f64],
+    /// Bounds of sums of their cells.
+    pub(super) limits: Option<&'a Limits>,
 }
 
 /// Tables that fit.
@@ -54,76 +57,52 @@ pub(super) struct Fit {
 }
 
 impl Family<'_> {
-    /// Minimises `Σ_c (x_c - v_c)ᵀ P_c (x_c - v_c) / 2` over `x >= 0` with `Σ_c x_c` given and what is known.
+    /// Minimises `Σ_c (x_c - v_c)ᵀ P_c (x_c - v_c) / 2` over `x >= 0` with `Σ_c x_c` given, what is known, and sums within bounds.
     ///
-    /// Each round has two steps (alternating directions): tables that weigh the form against the distance to those of the other step,
-    /// which is a matrix of each kind of coefficients; and the closest tables >= 0 with the sums, cell by cell. The first meets what is
-    /// known, the second the signs and sums; they meet in the end.
+    /// Each round has two steps (alternating directions): tables that weigh the form against the distance to those of the other step, and
+    /// their sums B x against the distance to sums within the bounds, which is a matrix of each kind of coefficients; and the closest
+    /// tables >= 0 with the sums over the children, cell by cell, and the closest sums within the bounds. The first meets what is known,
+    /// the second the rest; they meet in the end.
     ///
-    /// **How close**: the dual of the problem at multipliers y of the second step bounds the least value from below, and the difference is
-    /// `Σ_c (z_c - v_c - C_c y_c)ᵀ P_c (z_c - v_c - C_c y_c) / 2`, C the inverse of P: large counts cost no digits. (`Σ z (y - min_c y)`
-    /// is 0: the second step is a projection.) Where z misses what is known, `|Σ (z - x) (y - P C y)|` is added, x the tables of the first
-    /// step. It ends once that is a part of the value, as small as `part` (of [`LITTLE`], if it is less).
+    /// **How close**: the dual of the problem at multipliers y of tables and q of sums bounds the least value from below. With
+    /// `g = y + Bᵀ q` the difference is `Σ_c (z_c - v_c - C_c g_c)ᵀ P_c (z_c - v_c - C_c g_c) / 2`, C the inverse of P: large counts cost
+    /// no digits. (`Σ z (y - min_c y)` is 0: the second step is a projection.) Where z misses what is known or bounded, `|Σ (z - x) (g - P
+    /// C g)|` is added, x the tables of the first step, and `|qᵀ (B z - w)|`, w the sums of the second. It ends once that is a part of the
+    /// value, as small as `part` (of [`LITTLE`], if it is less).
     ///
     /// Errors: that is not reached.
     pub(super) fn fit(&self, part: f64) -> Result<Fit> {
         let m = self.support.cells();
-        if m == 1 {
+        if m == 1 && self.limits.is_none() {
             return Ok(self.fit_one_cell());
         }
         let weight = self.weight();
-        let mut rho = START * weight;
-        let mut kept = self.kept(rho)?;
-        let mut thetas = vec![0.0; m];
-        let mut z = self.centres.to_vec();
-        self.project(&mut z, &mut thetas);
-        let (mut u, mut x, mut scratch) = (vec![0.0; z.len()], vec![0.0; z.len()], Vec::new());
+        let mut steps = Steps::new(self, START * weight)?;
         let has_known = self.shapes.iter().any(Shape::has_known);
         let mut look = FIRST;
         for round in 1..=ROUNDS {
-            let looks = round == look || round == ROUNDS;
-            let before = if looks { z.clone() } else { Vec::new() };
-            for (c, x) in x.chunks_exact_mut(m).enumerate() {
-                let of_child = c * m..(c + 1) * m;
-                let (z, u, centre) =
-                    (&mut z[of_child.clone()], &mut u[of_child.clone()], &self.centres[of_child]);
-                for (((x, z), u), v) in x.iter_mut().zip(&*z).zip(&*u).zip(centre) {
-                    *x = z - u - v;
-                }
-                kept[self.of[c] as usize].apply(x, &mut scratch);
-                for (((x, z), u), v) in x.iter_mut().zip(z).zip(u).zip(centre) {
-                    *x += v;
-                    *u += RELAXED * *x + (1.0 - RELAXED) * *z;
-                    *z = *u;
-                }
-            }
-            self.project(&mut z, &mut thetas);
-            u.iter_mut().zip(&z).for_each(|(u, z)| *u -= z);
-            if !looks {
+            if round < look && round < ROUNDS {
+                steps.round();
                 continue;
             }
-            let (mut missed, mut turned) = (0.0, 0.0);
-            for ((x, z), before) in x.iter().zip(&z).zip(&before) {
-                missed += (x - z).abs();
-                turned += (z - before).abs();
-            }
-            // The multipliers of the second step: those of one cell are the same for all children that have anything in it.
-            let mut y = before;
-            for ((y, u), z) in y.chunks_exact_mut(m).zip(u.chunks_exact(m)).zip(z.chunks_exact(m)) {
-                for (((y, u), z), theta) in y.iter_mut().zip(u).zip(z).zip(&thetas) {
-                    *y = -rho * if *z > 0.0 { *theta } else { *u };
-                }
-            }
-            let (value, gap) = self.certify(&z, &mut y, has_known.then_some(&x[..]), &mut scratch);
-            let is_near = !has_known || missed <= MISSED * (part / GAP);
+            let (missed, turned) = steps.watched();
+            let mut multipliers = steps.multipliers();
+            let (value, gap) = self.certify(
+                &steps.z,
+                &mut multipliers,
+                has_known.then_some(&steps.x[..]),
+                &mut steps.scratch,
+            );
+            let gap = gap + steps.beside();
+            let off = if has_known { missed } else { 0.0 } + steps.beyond();
+            let is_near = off <= MISSED * (part / GAP);
             if gap <= part * value.max(LITTLE) && is_near {
-                return Ok(Fit { tables: z, value, gap, rounds: round });
+                return Ok(Fit { tables: steps.z, value, gap, rounds: round });
             }
             if round == ROUNDS {
-                let misses = if is_near {
-                    String::new()
-                } else {
-                    format!(", and what is known is missed by {missed:.1e}")
+                let misses = match is_near {
+                    true => String::new(),
+                    false => format!(", and what is known or bounded is missed by {off:.1e}"),
                 };
                 let residuals =
                     format!("the sum of squares is {value:e}, at most {gap:e} above the least{misses}");
@@ -131,14 +110,11 @@ impl Family<'_> {
             }
             look += (look / 4).max(FIRST);
             // What the steps miss of each other beside what they still move by.
-            if round < BALANCED && missed > ROUNDED * z.iter().sum::<f64>() {
-                let wanted = rho * (missed / (START * turned)).clamp(0.1, 10.0);
-                let off = wanted.clamp(weight / FURTHEST, weight * FURTHEST) / rho;
+            if round < BALANCED && missed > ROUNDED * steps.z.iter().sum::<f64>() {
+                let wanted = steps.rho * (missed / (START * turned)).clamp(0.1, 10.0);
+                let off = wanted.clamp(weight / FURTHEST, weight * FURTHEST) / steps.rho;
                 if !(0.5..=2.0).contains(&off) {
-                    rho *= off;
-                    u.iter_mut().for_each(|u| *u /= off);
-                    thetas.iter_mut().for_each(|theta| *theta /= off);
-                    kept = self.kept(rho)?;
+                    steps.weigh(off)?;
                 }
             }
         }
@@ -190,19 +166,27 @@ impl Family<'_> {
     }
 
     fn kept(&self, rho: f64) -> Result<Vec<Operator>> {
-        self.shapes.iter().map(|shape| shape.kept(rho, self.support).ok_or_else(singular)).collect()
+        let inverses = self.boxes().map(|boxes| &boxes.inverses[..]);
+        self.shapes.iter().map(|shape| shape.kept(rho, self.support, inverses).ok_or_else(singular)).collect()
     }
 
-    /// The closest tables >= 0 with the sums.
+    fn boxes(&self) -> Option<&Boxes> {
+        self.limits.and_then(|limits| limits.boxes.as_ref())
+    }
+
+    /// The closest tables >= 0 with the sums, which are 0 where they have to be.
     fn project(&self, tables: &mut [f64], thetas: &mut [f64]) {
+        if let Some(limits) = self.limits {
+            limits.close(tables);
+        }
         match self.totals {
             Some(totals) => columns::project(tables, totals, thetas),
             None => tables.iter_mut().for_each(|x| *x = x.max(0.0)),
         }
     }
 
-    /// The value of tables, and by how much it may be above the least, by the multipliers `y` of the second step, which are overwritten.
-    /// `x`: tables that have what is known, where anything is.
+    /// The value of tables, and by how much it may be above the least, by the multipliers `y` of tables and sums, which are
+    /// overwritten. `x`: tables that have what is known, where anything is.
     fn certify(&self, z: &[f64], y: &mut [f64], x: Option<&[f64]>, scratch: &mut Vec<f64>) -> (f64, f64) {
         let m = self.support.cells();
         let (mut value, mut gap, mut crossed) = (0.0, 0.0, 0.0);
@@ -228,5 +212,175 @@ impl Family<'_> {
             }
         }
         (value, gap + crossed.abs())
+    }
+}
+
+/// Where the rounds stand.
+struct Steps<'a> {
+    family: &'a Family<'a>,
+    /// The weight of a unit between the steps, and the matrix of the first by kind of children.
+    rho: f64,
+    kept: Vec<Operator>,
+    /// The tables of the first and of the second step; what they missed of each other so far; theta of each cell.
+    x: Vec<f64>,
+    z: Vec<f64>,
+    u: Vec<f64>,
+    thetas: Vec<f64>,
+    sums: Option<Sums<'a>>,
+    scratch: Vec<f64>,
+}
+
+/// The same for the sums that have bounds, child by child.
+struct Sums<'a> {
+    boxes: &'a Boxes,
+    /// Of the centres.
+    centres: Vec<f64>,
+    /// Of the tables of the first step, of the second, and what they missed of each other.
+    x: Vec<f64>,
+    w: Vec<f64>,
+    s: Vec<f64>,
+}
+
+impl<'a> Steps<'a> {
+    fn new(family: &'a Family<'a>, rho: f64) -> Result<Self> {
+        let m = family.support.cells();
+        let (mut z, mut thetas) = (family.centres.to_vec(), vec![0.0; m]);
+        family.project(&mut z, &mut thetas);
+        let sums = family.boxes().map(|boxes| {
+            let n = boxes.sums();
+            let none = vec![0.0; family.of.len() * n];
+            let (mut centres, mut w) = (none.clone(), none.clone());
+            let tables = family.centres.chunks_exact(m).zip(z.chunks_exact(m)).enumerate();
+            for (c, (centre, table)) in tables.filter(|_| n > 0) {
+                let own = c * n..(c + 1) * n;
+                boxes.of(centre, &mut centres[own.clone()]);
+                boxes.of(table, &mut w[own.clone()]);
+                boxes.clamp(c, &mut w[own]);
+            }
+            Sums { boxes, centres, x: none.clone(), w, s: none }
+        });
+        let kept = family.kept(rho)?;
+        let none = vec![0.0; z.len()];
+        Ok(Self { family, rho, kept, x: none.clone(), z, u: none, thetas, sums, scratch: Vec::new() })
+    }
+
+    fn round(&mut self) {
+        let Self { family, kept, x, z, u, thetas, sums, scratch, .. } = self;
+        let m = family.support.cells();
+        let mut own = Vec::new();
+        for (c, x) in x.chunks_exact_mut(m).enumerate() {
+            let of_child = c * m..(c + 1) * m;
+            let (z, u, centre) =
+                (&mut z[of_child.clone()], &mut u[of_child.clone()], &family.centres[of_child]);
+            for (((x, z), u), v) in x.iter_mut().zip(&*z).zip(&*u).zip(centre) {
+                *x = z - u - v;
+            }
+            if let Some(sums) = sums {
+                sums.pull(c, x, &mut own);
+            }
+            kept[family.of[c] as usize].apply(x, scratch);
+            for (((x, z), u), v) in x.iter_mut().zip(z).zip(u).zip(centre) {
+                *x += v;
+                *u += RELAXED * *x + (1.0 - RELAXED) * *z;
+                *z = *u;
+            }
+            if let Some(sums) = sums {
+                sums.step(c, x);
+            }
+        }
+        family.project(z, thetas);
+        u.iter_mut().zip(&*z).for_each(|(u, z)| *u -= z);
+    }
+
+    /// A round: how much the steps then miss of each other, and how much the second still moved by.
+    fn watched(&mut self) -> (f64, f64) {
+        let before = self.z.clone();
+        let sums_before = self.sums.as_ref().map(|sums| sums.w.clone());
+        self.round();
+        let (mut missed, mut turned) = (0.0, 0.0);
+        for ((x, z), before) in self.x.iter().zip(&self.z).zip(&before) {
+            missed += (x - z).abs();
+            turned += (z - before).abs();
+        }
+        if let (Some(sums), Some(before)) = (&self.sums, sums_before) {
+            for ((x, w), before) in sums.x.iter().zip(&sums.w).zip(&before) {
+                missed += (x - w).abs();
+                turned += (w - before).abs();
+            }
+        }
+        (missed, turned)
+    }
+
+    /// The multipliers of the second step: those of one cell are the same for all children that have anything in it. With those of the
+    /// sums, cell by cell.
+    fn multipliers(&self) -> Vec<f64> {
+        let m = self.family.support.cells();
+        let mut y = self.u.clone();
+        for (c, (y, z)) in y.chunks_exact_mut(m).zip(self.z.chunks_exact(m)).enumerate() {
+            for ((y, z), theta) in y.iter_mut().zip(z).zip(&self.thetas) {
+                *y = -self.rho * if *z > 0.0 { *theta } else { *y };
+            }
+            if let Some(sums) = &self.sums {
+                let n = sums.boxes.sums();
+                let q: Vec<f64> = sums.s[c * n..(c + 1) * n].iter().map(|s| -self.rho * s).collect();
+                sums.boxes.spread(&q, y);
+            }
+        }
+        y
+    }
+
+    /// What the gap has more by the sums of the tables that are beyond their bounds.
+    fn beside(&self) -> f64 {
+        let Some(sums) = &self.sums else { return 0.0 };
+        let (m, n) = (self.family.support.cells(), sums.boxes.sums());
+        let (mut own, mut beside) = (vec![0.0; n], 0.0);
+        for (c, table) in self.z.chunks_exact(m).enumerate() {
+            sums.boxes.of(table, &mut own);
+            let beyond = own.iter().zip(&sums.w[c * n..]).map(|(own, w)| own - w);
+            beside -= self.rho * beyond.zip(&sums.s[c * n..]).map(|(beyond, s)| beyond * s).sum::<f64>();
+        }
+        beside.abs()
+    }
+
+    /// How far the tables are beyond the bounds, in counts.
+    fn beyond(&self) -> f64 {
+        self.sums.as_ref().map_or(0.0, |sums| sums.boxes.missed(&self.z))
+    }
+
+    /// Changes the weight of a unit.
+    fn weigh(&mut self, by: f64) -> Result<()> {
+        self.rho *= by;
+        self.u.iter_mut().chain(&mut self.thetas).for_each(|x| *x /= by);
+        if let Some(sums) = &mut self.sums {
+            sums.s.iter_mut().for_each(|s| *s /= by);
+        }
+        self.kept = self.family.kept(self.rho)?;
+        Ok(())
+    }
+}
+
+impl Sums<'_> {
+    /// Adds to what the first step starts from, of a child, what its sums are pulled by.
+    fn pull(&self, child: usize, x: &mut [f64], own: &mut Vec<f64>) {
+        let n = self.boxes.sums();
+        let of_child = child * n..(child + 1) * n;
+        own.clear();
+        let both = self.w[of_child.clone()].iter().zip(&self.s[of_child.clone()]);
+        own.extend(both.zip(&self.centres[of_child]).map(|((w, s), v)| w - s - v));
+        self.boxes.spread(own, x);
+    }
+
+    /// The second step of a child's sums, by its table of the first.
+    fn step(&mut self, child: usize, table: &[f64]) {
+        let n = self.boxes.sums();
+        let of_child = child * n..(child + 1) * n;
+        let (x, w, s) = (&mut self.x[of_child.clone()], &mut self.w[of_child.clone()], &mut self.s[of_child]);
+        self.boxes.of(table, x);
+        for ((x, w), s) in x.iter().zip(&mut *w).zip(&mut *s) {
+            *s += RELAXED * x + (1.0 - RELAXED) * *w;
+            *w = *s;
+        }
+        self.boxes.clamp(child, w);
+        s.iter_mut().zip(w).for_each(|(s, w)| *s -= *w);
     }
 }

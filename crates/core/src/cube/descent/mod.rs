@@ -1,25 +1,25 @@
 //! Down a tree of tables: tables of integers >= 0 that sum to their area's, from the root to the leaves.
 //!
-//! `support` is where an area has anything; `shape` what is known of its children there, as matrices of the kind of `operator`; `fit` their
-//! tables as reals, `columns` a step of that; `rounding` as integers, by the sets of cells of `nested`.
+//! What is settled at once of the children of an area is a `stage`: the tables, or before them the answers of a query; their estimates are
+//! in `standing`. `support` is where an area has anything; `shape` what is known of its children there, as matrices of the kind of
+//! `operator`; `fit` their tables as reals, `columns` a step of that, `limits` bounds of their sums; `rounding` as integers, by sets of
+//! cells that nest.
 
 mod columns;
 mod fit;
-mod nested;
+mod limits;
 mod operator;
 mod rounding;
 mod shape;
+mod stage;
+mod standing;
 mod support;
 #[cfg(test)]
 mod tests;
 
-use self::fit::{Family, Fit, GAP, LITTLE};
-use self::nested::Nested;
-pub(super) use self::nested::cross;
-use self::rounding::Rounding;
-use self::shape::Shape;
-use self::support::Support;
-use super::basis;
+use self::stage::{Kept, Settled, Stage};
+use self::standing::Standing;
+use super::bounds::Bounds;
 use super::gls::{Gls, Tables};
 use super::measurements::Measurements;
 use super::subtrees::{Cut, cut, ranges};
@@ -94,7 +94,15 @@ pub struct Certificate {
 pub struct Descent {
     tree: Hierarchy,
     from: Source,
-    nested: Nested,
+    /// By query, on how many levels it is known.
+    known: Vec<usize>,
+    /// Queries that are settled before the tables.
+    passes: Vec<usize>,
+    bounds: Option<Bounds>,
+    /// What is settled of an area's children one after the other; the tables last.
+    stages: Vec<Stage>,
+    /// By coefficient of the free attributes its kind.
+    kinds: Vec<usize>,
 }
 
 /// What the tables of children are fitted to.
@@ -114,7 +122,7 @@ impl Descent {
     pub fn topdown(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
         tree.check_one_per_level("variances", measurements.levels())?;
         let one = Hierarchy::from_parents(&[0])?;
-        let nested = nested(&measurements)?;
+        let known = known(&measurements)?;
         let own = |level: usize| {
             let refused = |e| match e {
                 Error::Parameter { .. } => Error::parameter("queries of level", level, WANTED),
@@ -123,19 +131,92 @@ impl Descent {
             Gls::new(&one, measurements.on(level)).map_err(refused)
         };
         let own = (0..measurements.levels()).map(own).collect::<Result<_>>()?;
-        Ok(Self { tree: tree.clone(), from: Source::Own(own), nested })
+        Self::from(tree, Source::Own(own), known)
     }
 
     /// BlueDown.
     ///
     /// Refused: as [`Gls::new`]; queries that are known on a level and not on one above; known queries that do not nest.
     pub fn bluedown(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
-        let nested = nested(&measurements)?;
-        Ok(Self {
-            tree: tree.clone(),
-            from: Source::Subtrees(Box::new(Gls::new(tree, measurements)?)),
-            nested,
-        })
+        let known = known(&measurements)?;
+        Self::from(tree, Source::Subtrees(Box::new(Gls::new(tree, measurements)?)), known)
+    }
+
+    fn from(tree: &Hierarchy, from: Source, known: Vec<usize>) -> Result<Self> {
+        let (passes, stages) = Default::default();
+        let mut own =
+            Self { tree: tree.clone(), from, known, passes, bounds: None, stages, kinds: Vec::new() };
+        let runs = &own.gls(0).runs;
+        own.kinds = runs.iter().flat_map(|&(from, to, kind)| std::iter::repeat_n(kind, to - from)).collect();
+        own.stage()
+    }
+
+    /// Settles the answers of queries first, one query after the other, and then the tables given these.
+    ///
+    /// Of each query the answers of an area's children are the non-negative least-squares fit to what is estimated of them given those
+    /// before it, and then integers, as the tables are without passes. TopDown has the total first, so that what small counts gain by not
+    /// being negative is not taken from the totals (Abowd et al. 2022, section 5).
+    ///
+    /// - `queries`: each finer than those before it: every answer of these is a sum of its own.
+    ///
+    /// Refused: queries that are not there, or not finer than those before; queries that are known on some level, and neither sums of a
+    /// pass's answers nor such that these are sums of theirs; queries that have bounds and are no sums of the first pass's answers.
+    pub fn passing(mut self, queries: &[usize]) -> Result<Self> {
+        let Measurements { domain, queries: all, .. } = &self.gls(0).measurements;
+        let finer = |own: usize, other: usize| own != other && all[other].on(&all[own], domain).is_some();
+        for (place, &query) in queries.iter().enumerate() {
+            if query >= all.len() || !queries[..place].iter().all(|&other| finer(query, other)) {
+                let got = format!("query {}", query + 1);
+                return Err(Error::parameter(
+                    "passes",
+                    got,
+                    "queries that are there, each finer than those before it",
+                ));
+            }
+        }
+        self.passes = queries.to_vec();
+        self.stage()
+    }
+
+    /// Keeps bounds, too.
+    ///
+    /// Every area has tables within its bounds, whatever is released above it, where below the root no answer that has bounds holds another
+    /// that has or is known, or is part of one that is known. Else what some areas need together can be more than their parent has; then
+    /// [`Descent::release`] finds no tables.
+    ///
+    /// Refused: queries that have bounds and cross each other, or one that is known; and, where queries are settled first, those that are
+    /// no sums of the first's answers.
+    pub fn bounded(mut self, bounds: Bounds) -> Result<Self> {
+        self.bounds = Some(bounds);
+        self.stage()
+    }
+
+    /// What is settled one after the other.
+    fn stage(mut self) -> Result<Self> {
+        let whole = &self.gls(0).measurements;
+        let bounded = self.bounds.as_ref().map_or(&[][..], Bounds::queries);
+        if let Some(&first) = self.passes.first() {
+            let is_finer =
+                |query: &&usize| whole.queries[**query].on(&whole.queries[first], &whole.domain).is_none();
+            if let Some(query) = bounded.iter().find(is_finer) {
+                let got = format!("bounds of query {}, and query {} before it", query + 1, first + 1);
+                return Err(Error::parameter("passes", got, "bounds of sums of the first pass's answers"));
+            }
+        }
+        // The levels of the tree: of one level's own measurements there is one.
+        let levels = self.tree.levels();
+        let whole = Measurements::new(
+            &whole.domain,
+            whole.queries.clone(),
+            vec![vec![None; whole.queries.len()]; levels],
+        )?;
+        let stage = |(place, query): (usize, Option<usize>)| {
+            let bounded = if place == 0 || query.is_none() { bounded } else { &[] };
+            Stage::new(&whole, query, &Kept { known: &self.known, bounded, before: &self.passes[..place] })
+        };
+        let queries = self.passes.iter().map(|&query| Some(query)).chain([None]).enumerate();
+        self.stages = queries.map(stage).collect::<Result<_>>()?;
+        Ok(self)
     }
 
     /// The variances of the estimates as a user may take them to be the errors: of TopDown those of the estimates from an area's own
@@ -224,6 +305,7 @@ impl Descent {
             }
         }
         for &v in &above {
+            self.check(v, &released[place(v)])?;
             see(&mut results[0], v, &released[place(v)])?;
         }
         let down = |scratch: &mut DescentScratch, (root, levels): (usize, Vec<Vec<f64>>)| {
@@ -265,6 +347,7 @@ impl Descent {
         for (depth, range) in ranges.iter().enumerate() {
             let mut below = Vec::new();
             for (v, table) in range.clone().zip(&own) {
+                self.check(v, table)?;
                 see(v, table)?;
                 let children = self.tree.children(v);
                 if children.is_empty() {
@@ -328,91 +411,57 @@ impl Descent {
         parent: Option<&Table>,
         ties: &mut impl Rng,
         scratch: &mut DescentScratch,
-    ) -> Result<Released> {
-        let same = |table: &Table| Released {
-            tables: vec![table.clone(); nodes.len()],
-            certificate: Certificate::default(),
-        };
+    ) -> Result<Settled> {
         if let Some(table) = parent.filter(|table| table.places.is_empty() || nodes.len() == 1) {
-            return Ok(same(table));
+            let tables = vec![table.clone(); nodes.len()];
+            return Ok(Settled { tables, certificate: Certificate::default() });
         }
-        let (level, domain) = (self.tree.level(nodes.start), &self.gls(0).measurements.domain);
-        let support = parent.map_or_else(|| Support::all(domain), |table| Support::of(domain, &table.places));
-        let totals = parent.map(|table| support.counts(table));
-        let Fit { tables, value, gap, rounds } =
-            self.fit(nodes, &support, totals.as_deref(), &scratch.estimates, GAP)?;
-        let certificate = Certificate { gap: gap / value.max(LITTLE), rounds };
-        let rounding = Rounding {
-            nested: &self.nested,
-            support: &support,
-            level,
-            totals: totals.as_deref(),
-            tables: &tables,
-        };
-        let DescentScratch { integers, flow, .. } = scratch;
-        integers.resize(tables.len(), 0);
-        rounding.round(ties, flow, integers)?;
-        let cells = support.cells();
-        let sum = |cell: usize| integers.iter().skip(cell).step_by(cells).sum::<i64>();
-        let sums_up = |totals: &Vec<i64>| totals.iter().enumerate().all(|(cell, &total)| sum(cell) == total);
-        if !totals.as_ref().is_none_or(sums_up) || integers.iter().any(|count| *count < 0) {
-            return Err(Error::violated(
-                "integers that are at least 0 and sum to the table above them",
-                "some",
-            ));
+        let level = self.tree.level(nodes.start);
+        let mut standing = self.standing(nodes.clone(), std::mem::take(&mut scratch.estimates));
+        let mut certificate = Certificate::default();
+        let mut tables = Vec::new();
+        for (place, stage) in self.stages.iter().enumerate().filter(|(_, stage)| !stage.is_idle(level)) {
+            let bounds = self.bounds.as_ref().filter(|_| place == 0);
+            let settled = stage.settle(
+                (level, nodes.clone()),
+                parent,
+                &standing,
+                bounds,
+                (&mut *ties, &mut *scratch),
+            )?;
+            certificate.add(settled.certificate);
+            if let Some(query) = &stage.query {
+                standing.know(query, &settled.tables);
+            }
+            tables = settled.tables;
         }
-        let table = |own: &[i64]| {
-            let (places, counts) = support.places.iter().zip(own).filter(|(_, count)| **count > 0).unzip();
-            Table { places, counts }
-        };
-        Ok(Released { tables: integers.chunks_exact(support.cells()).map(table).collect(), certificate })
+        scratch.estimates = standing.estimates;
+        Ok(Settled { tables, certificate })
     }
 
-    /// The tables of nodes as reals, on a support. `totals`: what they sum to there; `estimates`: their coefficients on the domain.
-    fn fit(
-        &self,
-        nodes: Range<usize>,
-        support: &Support,
-        totals: Option<&[i64]>,
-        estimates: &[f64],
-        gap: f64,
-    ) -> Result<Fit> {
-        let level = self.tree.level(nodes.start);
-        let gls = self.gls(level);
-        let said = &gls.said[if gls.said.len() == 1 { 0 } else { level }];
-        let (domain, m) = (&gls.measurements.domain, support.cells());
-        let (mut kinds, mut shapes, mut of): (Vec<u32>, Vec<Shape>, Vec<u32>) = Default::default();
-        for v in nodes.clone() {
+    /// The estimates of nodes with their covariances. `estimates`: their coefficients.
+    fn standing(&self, nodes: Range<usize>, estimates: Vec<f64>) -> Standing {
+        let (mut kinds, mut covariances, mut of): (Vec<u32>, Vec<_>, Vec<u32>) = Default::default();
+        for v in nodes {
             let (kind, tables) = self.tables(v);
             let known = kinds.iter().position(|own| *own == kind);
             of.push(known.unwrap_or(kinds.len()) as u32);
             if known.is_none() {
                 kinds.push(kind);
-                shapes.push(Shape::new(tables, said, domain.joint(), support)?);
+                covariances.push(tables.iter().map(|own| own.covariance.clone()).collect());
             }
         }
-        let mut centres = vec![0.0; nodes.len() * m];
-        let estimates = estimates.chunks_exact(domain.cells());
-        let sizes = domain.free_sizes();
-        for ((estimate, centre), shape) in estimates.zip(centres.chunks_exact_mut(m)).zip(&of) {
-            match support.is_all(domain) {
-                true => {
-                    centre.copy_from_slice(estimate);
-                    basis::backward(centre, support.sizes());
-                }
-                false => shapes[*shape as usize].centre((&sizes, &gls.runs), support, estimate, centre),
-            }
-        }
-        let totals: Option<Vec<f64>> =
-            totals.map(|totals| totals.iter().map(|&total| total as f64).collect());
-        Family { support, totals: totals.as_deref(), shapes: &shapes, of: &of, centres: &centres }.fit(gap)
+        let joint = self.gls(0).measurements.domain.joint();
+        Standing { covariances, of, estimates, joint, kinds: self.kinds.clone() }
     }
-}
 
-/// The tables of the children of a node.
-struct Released {
-    tables: Vec<Table>,
-    certificate: Certificate,
+    /// A table that is within its node's bounds. Errors: it is not.
+    fn check(&self, v: usize, table: &Table) -> Result<()> {
+        match (&self.bounds, self.stages.last()) {
+            (Some(bounds), Some(stage)) => stage.check(bounds, v, table),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What a thread uses again and again.
@@ -444,10 +493,10 @@ fn named(place: String, error: Error) -> Error {
 
 const WANTED: &str = "queries from which every cell of a table follows, such as the detailed table";
 
-/// The sets of cells by which tables are rounded. Errors: what is known on a level and not on one above; known queries that do not nest.
-fn nested(measurements: &Measurements) -> Result<Nested> {
-    let queries = &measurements.queries;
-    for query in 0..queries.len() {
+/// By query on how many levels it is known, from the root's on. Errors: what is known on a level and not on one above.
+fn known(measurements: &Measurements) -> Result<Vec<usize>> {
+    let queries = 0..measurements.queries.len();
+    for query in queries.clone() {
         if let Some(level) = (1..measurements.levels())
             .find(|&level| measurements.is_known(level, query) && !measurements.is_known(level - 1, query))
         {
@@ -459,11 +508,8 @@ fn nested(measurements: &Measurements) -> Result<Nested> {
             ));
         }
     }
-    let cells = measurements.domain.cells();
-    let maps: Vec<Vec<u32>> = queries.iter().map(|query| query.map(&measurements.domain)).collect();
     let levels = |query: usize| {
         (0..measurements.levels()).take_while(|&level| measurements.is_known(level, query)).count()
     };
-    let known: Vec<usize> = (0..queries.len()).map(levels).collect();
-    Nested::new(cells, &maps, &known)
+    Ok(queries.map(levels).collect())
 }

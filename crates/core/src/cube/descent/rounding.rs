@@ -1,6 +1,6 @@
 //! The closest integers to tables, with their sums and what is known.
 
-use super::nested::Nested;
+use super::super::nested::Nested;
 use super::support::Support;
 use crate::error::Result;
 use crate::imaging::{Convex, FlowScratch, Network, tie_weight};
@@ -57,6 +57,8 @@ pub(super) struct Rounding<'a> {
     pub(super) totals: Option<&'a [i64]>,
     /// Child by child, cell by cell: at least 0, with these sums.
     pub(super) tables: &'a [f64],
+    /// Child by child, bounds of sets: which, at least, at most.
+    pub(super) bounds: &'a [Vec<(usize, i64, i64)>],
 }
 
 /// A network while it is made. Node 0 is what is outside all sets and sums.
@@ -80,7 +82,7 @@ impl Made {
 
 impl Rounding<'_> {
     /// The integers that are closest in L1, `Σ |y - z|`, among those that have every cell and every set of cells of each child rounded down
-    /// or up, and the children's sums and the sums that are known as they are, into `out`.
+    /// or up, within bounds, and the children's sums and the sums that are known as they are, into `out`.
     ///
     /// Cells of the children, their nested sets and the sums over the children are a network: a unit of a cell flows from the sum over the
     /// children to the smallest set that holds it, and on to the larger ones. The tables themselves are a flow between what is rounded down
@@ -109,7 +111,7 @@ impl Rounding<'_> {
             }
         }
         for (child, table) in self.tables.chunks_exact(m).enumerate() {
-            let nodes = self.add_sets(table, &mut made);
+            let nodes = self.add_sets(child, table, &mut made);
             for (cell, _) in table.iter().enumerate().filter(|(_, z)| split(**z).1 > 0) {
                 let at = child * m + cell;
                 let cost = ((slopes[at] - shifts[cell]) << (TIE + 2)) + tie_weight(rng, TIE);
@@ -131,8 +133,12 @@ impl Rounding<'_> {
 
     /// Adds the sets of a child in which some cell is open: how much each has beyond its cells rounded down. By set, its
     /// node.
-    fn add_sets(&self, table: &[f64], made: &mut Made) -> Vec<u32> {
+    fn add_sets(&self, child: usize, table: &[f64], made: &mut Made) -> Vec<u32> {
         let sets = self.nested.len();
+        let mut bounds = vec![(0, i64::MAX); sets];
+        for &(set, least, most) in self.bounds.get(child).into_iter().flatten() {
+            bounds[set] = (bounds[set].0.max(least), bounds[set].1.min(most));
+        }
         let (mut real, mut whole, mut is_used) = (vec![0.0; sets], vec![0i64; sets], vec![false; sets]);
         for (&z, &place) in table.iter().zip(&self.support.places) {
             if let Some(set) = self.nested.first(place as usize) {
@@ -155,8 +161,11 @@ impl Rounding<'_> {
         }
         for set in (0..sets).filter(|&set| is_used[set]) {
             let (floor, part) = split(real[set]);
-            let least = floor - whole[set];
-            let most = least + i64::from(part > 0);
+            // What is beyond a bound is so by less than a count.
+            let (low, high) = bounds[set];
+            let (above, below) = (floor + i64::from(part > 0), floor);
+            let (least, most) =
+                (below.max(low.min(above)) - whole[set], above.min(high.max(below)) - whole[set]);
             let near = libm::rint(real[set]) as i64 - whole[set];
             let (least, most) =
                 if self.level < self.nested.known[set] { (near, near) } else { (least, most) };

@@ -1,7 +1,6 @@
 //! What is known of the tables of children of one kind, on the cells that can be other than 0.
 
 use super::super::basis;
-use super::super::gls::Tables;
 use super::super::measurements::Said;
 use super::super::small::{axpy, generalised_inverse, inverse, measured, product};
 use super::operator::Operator;
@@ -37,9 +36,14 @@ struct Known {
 }
 
 impl Shape {
-    /// The form of an estimate with the covariances that `tables` has by kind, where `said` is known. Errors: covariances that are singular
+    /// The form of an estimate with the covariances by kind, where `said` is known. Errors: covariances that are singular
     /// but for what is known.
-    pub(super) fn new(tables: &[Tables], said: &[Said], joint: usize, support: &Support) -> Result<Self> {
+    pub(super) fn new(
+        covariances: &[Vec<f64>],
+        said: &[Said],
+        joint: usize,
+        support: &Support,
+    ) -> Result<Self> {
         let gram = |said: &Said| {
             let mut gram = vec![0.0; joint * joint];
             for h in &said.known {
@@ -48,9 +52,9 @@ impl Shape {
             gram
         };
         let grams: Vec<Vec<f64>> = said.iter().map(gram).collect();
-        let precision = |((tables, said), gram): ((&Tables, &Said), &Vec<f64>)| {
+        let precision = |((covariance, said), gram): ((&Vec<f64>, &Said), &Vec<f64>)| {
             let open = beside(said.known.iter().map(Vec::as_slice), joint);
-            let mut sum = within(&open, &tables.covariance, joint);
+            let mut sum = within(&open, covariance, joint);
             let trace = |matrix: &[f64]| (0..joint).map(|i| matrix[i * joint + i]).sum::<f64>();
             let (own, fixed) = (trace(&sum), trace(gram));
             // What is known spans the rest: with it there is an inverse.
@@ -60,7 +64,7 @@ impl Shape {
             inverse(&sum, joint).ok_or_else(singular)
         };
         let precision: Vec<Vec<f64>> =
-            tables.iter().zip(said).zip(&grams).map(precision).collect::<Result<_>>()?;
+            covariances.iter().zip(said).zip(&grams).map(precision).collect::<Result<_>>()?;
         let own = support.restrict(&precision);
         let n = support.joint();
         let mut covariances: Vec<Vec<f64>> =
@@ -127,15 +131,24 @@ impl Shape {
     }
 
     /// The matrix `C (C + I/ρ)⁻¹` with the covariance C: how much of what a table is moved by is left to it where a unit of that
-    /// costs ρ/2 squared.
-    pub(super) fn kept(&self, rho: f64, support: &Support) -> Option<Operator> {
+    /// costs ρ/2 squared. With `T` in the place of I, whose inverses by kind are `inverses`, it is `C (C + T⁻¹/ρ)⁻¹ T⁻¹`.
+    pub(super) fn kept(
+        &self,
+        rho: f64,
+        support: &Support,
+        inverses: Option<&[Vec<f64>]>,
+    ) -> Option<Operator> {
         let n = support.joint();
-        let kept = |covariance: &Vec<f64>| {
+        let kept = |(kind, covariance): (usize, &Vec<f64>)| {
             let mut sum = covariance.clone();
-            (0..n).for_each(|i| sum[i * n + i] += 1.0 / rho);
-            Some(product(covariance, &inverse(&sum, n)?, n))
+            match inverses {
+                None => (0..n).for_each(|i| sum[i * n + i] += 1.0 / rho),
+                Some(inverses) => axpy(&mut sum, 1.0 / rho, &inverses[kind]),
+            }
+            let kept = product(covariance, &inverse(&sum, n)?, n);
+            Some(inverses.map_or_else(|| kept.clone(), |inverses| product(&kept, &inverses[kind], n)))
         };
-        let kinds: Vec<Vec<f64>> = self.covariances.iter().map(kept).collect::<Option<_>>()?;
+        let kinds: Vec<Vec<f64>> = self.covariances.iter().enumerate().map(kept).collect::<Option<_>>()?;
         Some(Operator::new(support, &kinds))
     }
 }

@@ -68,6 +68,11 @@ impl Support {
         self.joint.len()
     }
 
+    /// The place of a combination of the joined attributes here.
+    pub(super) fn find(&self, combination: u32) -> Option<usize> {
+        self.joint.binary_search(&combination).ok()
+    }
+
     /// By free attribute, how many categories it has here.
     pub(super) fn sizes(&self) -> &[usize] {
         &self.sizes

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const NONE: u32 = u32::MAX;
 
 /// The cells that the answers of some queries sum, in the order of their sizes, the smallest first. Of equal sets there is one, and there
-/// is none of one cell that is known nowhere.
+/// is none of one cell that is known nowhere and has no bounds.
 #[derive(Debug, Default)]
 pub(super) struct Nested {
     /// By set, the smallest that holds it and more.
@@ -16,29 +16,42 @@ pub(super) struct Nested {
     first: Vec<u32>,
     /// By set, on how many levels its sum is known.
     pub(super) known: Vec<usize>,
+    /// By answer of the queries that have bounds, one after the other, its set.
+    bounded: Vec<u32>,
 }
 
 impl Nested {
-    /// The sets of queries that nest, each if it does with those before it; the known ones first.
+    /// The sets of queries that nest, each if it does with those before it; the known ones and those that have bounds first.
     ///
     /// - `cells`: of the domain.
     /// - `maps`: by query, by cell the answer that it is counted in; none beyond all answers.
     /// - `known`: by query, on how many levels it is, from the root's on.
+    /// - `bounded`: the queries that have bounds, each with how many answers it has.
     ///
-    /// Errors: known queries that do not nest.
-    pub(super) fn new(cells: usize, maps: &[Vec<u32>], known: &[usize]) -> Result<Self> {
+    /// Errors: such queries that do not nest.
+    pub(super) fn new(
+        cells: usize,
+        maps: &[Vec<u32>],
+        known: &[usize],
+        bounded: &[(usize, usize)],
+    ) -> Result<Self> {
+        let is_fixed = |query: usize| known[query] > 0 || bounded.iter().any(|(own, _)| *own == query);
         // Sets as ascending cells, with on how many levels they are known.
         let mut sets: Vec<(Vec<u32>, usize)> = Vec::new();
         let mut of_cell: Vec<Vec<u32>> = vec![Vec::new(); cells];
         let mut taken: Vec<usize> = Vec::new();
-        let (first, then): (Vec<usize>, Vec<usize>) = (0..maps.len()).partition(|&query| known[query] > 0);
+        let (first, then): (Vec<usize>, Vec<usize>) = (0..maps.len()).partition(|&query| is_fixed(query));
         for query in first.into_iter().chain(then) {
             if let Some(other) = taken.iter().find(|&&other| cross(&maps[other], &maps[query])) {
-                if known[query] > 0 {
+                if is_fixed(query) {
                     return Err(Error::Unsupported {
                         method: "the rounding of tables",
-                        what: format!("queries {} and {}, which are known and cross", other + 1, query + 1),
-                        reason: "integers are found where two known answers share no cells, or one has all of the other's",
+                        what: format!(
+                            "queries {} and {}, which are known or have bounds, and cross",
+                            other + 1,
+                            query + 1
+                        ),
+                        reason: "integers are found where two such answers share no cells, or one has all of the other's",
                     });
                 }
                 continue;
@@ -52,7 +65,7 @@ impl Nested {
                     *levels = (*levels).max(known[query]);
                     continue;
                 }
-                if own.len() == 1 && known[query] == 0 {
+                if own.len() == 1 && !is_fixed(query) {
                     continue;
                 }
                 own.iter().for_each(|&cell| of_cell[cell as usize].push(sets.len() as u32));
@@ -64,8 +77,10 @@ impl Nested {
         order.sort_by_key(|&set| sets[set].0.len());
         let mut nested = Self { first: vec![NONE; cells], ..Self::default() };
         let mut top = vec![NONE; cells];
+        let mut numbers = vec![NONE; sets.len()];
         for set in order {
             let number = nested.above.len() as u32;
+            numbers[set] = number;
             for &cell in &sets[set].0 {
                 match std::mem::replace(&mut top[cell as usize], number) {
                     NONE => nested.first[cell as usize] = number,
@@ -75,12 +90,31 @@ impl Nested {
             nested.above.push(NONE);
             nested.known.push(sets[set].1);
         }
+        for &(query, number) in bounded {
+            let mut own = vec![Vec::new(); number];
+            for (cell, &answer) in (0..).zip(&maps[query]) {
+                if let Some(own) = own.get_mut(answer as usize) {
+                    own.push(cell);
+                }
+            }
+            let set = |own: &Vec<u32>| {
+                let all = of_cell.get(*own.first()? as usize)?;
+                all.iter().find(|&&set| sets[set as usize].0 == *own).map(|&set| numbers[set as usize])
+            };
+            nested.bounded.extend(own.iter().map(|own| set(own).unwrap_or(NONE)));
+        }
         Ok(nested)
     }
 
     /// How many sets there are.
     pub(super) fn len(&self) -> usize {
         self.above.len()
+    }
+
+    /// The set of an answer, by its number among those of the queries that have bounds.
+    pub(super) fn of_answer(&self, number: u32) -> Option<usize> {
+        let set = self.bounded[number as usize];
+        (set != NONE).then_some(set as usize)
     }
 
     /// The smallest set that holds a cell.
@@ -111,7 +145,7 @@ fn answers(map: &[u32]) -> Vec<Vec<u32>> {
 /// Whether two queries cross: some answers of theirs share cells, and neither holds all of the other's.
 ///
 /// - `one`, `other`: by cell the answer that it is counted in; none beyond all answers.
-pub(in super::super) fn cross(one: &[u32], other: &[u32]) -> bool {
+pub(super) fn cross(one: &[u32], other: &[u32]) -> bool {
     let mut sizes: [BTreeMap<u32, usize>; 2] = Default::default();
     let mut both: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (&a, &b) in one.iter().zip(other) {
@@ -135,7 +169,7 @@ mod tests {
         let (total, each) = (vec![0; 6], (0..6).collect::<Vec<u32>>());
         let some = vec![u32::MAX, 0, 0, u32::MAX, u32::MAX, u32::MAX];
         let maps = [rows, columns, total, each, some];
-        let nested = Nested::new(6, &maps, &[0; 5]).unwrap();
+        let nested = Nested::new(6, &maps, &[0; 5], &[]).unwrap();
         // The two in the first row, the rows, all.
         assert_eq!(nested.len(), 1 + 2 + 1);
         let chain = |cell: usize| {
@@ -148,10 +182,10 @@ mod tests {
         assert_eq!((chain(0).len(), chain(1).len(), chain(5).len()), (2, 3, 2));
         assert_eq!((chain(0)[0], chain(0)[1]), (chain(2)[1], chain(5)[1]));
         // What is known comes first, and is known on as many levels as one of its queries.
-        let nested = Nested::new(6, &maps, &[0, 2, 1, 0, 0]).unwrap();
+        let nested = Nested::new(6, &maps, &[0, 2, 1, 0, 0], &[]).unwrap();
         assert_eq!(nested.known.iter().filter(|levels| **levels == 2).count(), 3);
-        assert!(Nested::new(6, &maps, &[1, 1, 0, 0, 0]).is_err());
-        let nested = Nested::new(6, &maps, &[0, 0, 0, 1, 0]).unwrap();
+        assert!(Nested::new(6, &maps, &[1, 1, 0, 0, 0], &[]).is_err());
+        let nested = Nested::new(6, &maps, &[0, 0, 0, 1, 0], &[]).unwrap();
         assert_eq!(
             (nested.len(), nested.known.iter().filter(|levels| **levels == 1).count()),
             (6 + 1 + 2 + 1, 6)
