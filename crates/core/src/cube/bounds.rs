@@ -68,15 +68,18 @@ impl Bounds {
         if queries.last().is_some_and(|&last| last >= all.len()) {
             return Err(Error::parameter("query of a bound", "none", "one that is there"));
         }
-        let sets = Sets::new(measurements, &queries)?;
         let mut of_node = of_nodes(tree, all, &queries, given)?;
+        if given.is_empty() {
+            return Ok(Self { queries, of_node });
+        }
+        let sets = Sets::new(measurements, &queries)?;
         let mut answers = Answers::default();
         for v in (0..tree.nodes()).rev() {
             let mut own = std::mem::take(&mut of_node[v]);
             own.extend(sums(&of_node[tree.children(v)]));
             let level = tree.level(v);
             let has_known = (0..all.len()).any(|query| measurements.is_known(level, query));
-            if given.is_empty() || own.is_empty() && !has_known {
+            if own.is_empty() && !has_known {
                 continue;
             }
             let mut limits = vec![(0, OPEN); sets.nested.len()];
@@ -127,11 +130,6 @@ impl Bounds {
     /// The bounds of a node.
     pub(super) fn of(&self, v: usize) -> &[Limit] {
         &self.of_node[v]
-    }
-
-    /// Whether a node has any bounds.
-    pub(super) fn has(&self, v: usize) -> bool {
-        !self.of_node[v].is_empty()
     }
 }
 
@@ -191,8 +189,7 @@ impl Sets {
             false => vec![u32::MAX; domain.cells()],
         };
         let maps: Vec<Vec<u32>> = (0..all.len()).map(map).collect();
-        let fixed: Vec<(usize, usize)> = queries.iter().map(|&query| (query, all[query].answers())).collect();
-        let nested = Nested::new(domain.cells(), &maps, &vec![0; all.len()], &fixed)?;
+        let nested = Nested::new(domain.cells(), &maps, &vec![0; all.len()], &queries)?;
         // How many cells a set has, and how many of these are in sets in it.
         let mut sizes = vec![(0, 0); nested.len()];
         for cell in 0..domain.cells() {

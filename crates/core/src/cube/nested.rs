@@ -26,19 +26,16 @@ impl Nested {
     /// - `cells`: of the domain.
     /// - `maps`: by query, by cell the answer that it is counted in; none beyond all answers.
     /// - `known`: by query, on how many levels it is, from the root's on.
-    /// - `bounded`: the queries that have bounds, each with how many answers it has.
+    /// - `bounded`: the queries that have bounds.
     ///
     /// Errors: such queries that do not nest.
-    pub(super) fn new(
-        cells: usize,
-        maps: &[Vec<u32>],
-        known: &[usize],
-        bounded: &[(usize, usize)],
-    ) -> Result<Self> {
-        let is_fixed = |query: usize| known[query] > 0 || bounded.iter().any(|(own, _)| *own == query);
+    pub(super) fn new(cells: usize, maps: &[Vec<u32>], known: &[usize], bounded: &[usize]) -> Result<Self> {
+        let is_fixed = |query: usize| known[query] > 0 || bounded.contains(&query);
         // Sets as ascending cells, with on how many levels they are known.
         let mut sets: Vec<(Vec<u32>, usize)> = Vec::new();
         let mut of_cell: Vec<Vec<u32>> = vec![Vec::new(); cells];
+        // By query the set of each of its answers.
+        let mut of_query: Vec<Vec<u32>> = vec![Vec::new(); maps.len()];
         let mut taken: Vec<usize> = Vec::new();
         let (first, then): (Vec<usize>, Vec<usize>) = (0..maps.len()).partition(|&query| is_fixed(query));
         for query in first.into_iter().chain(then) {
@@ -58,18 +55,22 @@ impl Nested {
             }
             taken.push(query);
             for own in answers(&maps[query]) {
-                let same =
-                    of_cell[own[0] as usize].iter().find(|&&set| sets[set as usize].0.len() == own.len());
-                if let Some(&same) = same {
-                    let levels = &mut sets[same as usize].1;
-                    *levels = (*levels).max(known[query]);
-                    continue;
-                }
-                if own.len() == 1 && !is_fixed(query) {
-                    continue;
-                }
-                own.iter().for_each(|&cell| of_cell[cell as usize].push(sets.len() as u32));
-                sets.push((own, known[query]));
+                let held = own.first().map_or(&[][..], |&cell| &of_cell[cell as usize]);
+                let same = held.iter().find(|&&set| sets[set as usize].0.len() == own.len());
+                let set = match same {
+                    Some(&same) => {
+                        let levels = &mut sets[same as usize].1;
+                        *levels = (*levels).max(known[query]);
+                        same
+                    }
+                    None if own.is_empty() || own.len() == 1 && !is_fixed(query) => NONE,
+                    None => {
+                        own.iter().for_each(|&cell| of_cell[cell as usize].push(sets.len() as u32));
+                        sets.push((own, known[query]));
+                        sets.len() as u32 - 1
+                    }
+                };
+                of_query[query].push(set);
             }
         }
         // The smallest first.
@@ -90,19 +91,8 @@ impl Nested {
             nested.above.push(NONE);
             nested.known.push(sets[set].1);
         }
-        for &(query, number) in bounded {
-            let mut own = vec![Vec::new(); number];
-            for (cell, &answer) in (0..).zip(&maps[query]) {
-                if let Some(own) = own.get_mut(answer as usize) {
-                    own.push(cell);
-                }
-            }
-            let set = |own: &Vec<u32>| {
-                let all = of_cell.get(*own.first()? as usize)?;
-                all.iter().find(|&&set| sets[set as usize].0 == *own).map(|&set| numbers[set as usize])
-            };
-            nested.bounded.extend(own.iter().map(|own| set(own).unwrap_or(NONE)));
-        }
+        let number = |&set: &u32| numbers.get(set as usize).copied().unwrap_or(NONE);
+        nested.bounded = bounded.iter().flat_map(|&query| of_query[query].iter().map(number)).collect();
         Ok(nested)
     }
 
@@ -128,7 +118,7 @@ impl Nested {
     }
 }
 
-/// The cells of each answer, ascending.
+/// The cells of each answer, ascending, up to the last that has any.
 fn answers(map: &[u32]) -> Vec<Vec<u32>> {
     let counted = |answer: u32| (answer != NONE).then_some(answer as usize);
     let number = map.iter().filter_map(|&answer| counted(answer)).max().map_or(0, |last| last + 1);
@@ -138,7 +128,6 @@ fn answers(map: &[u32]) -> Vec<Vec<u32>> {
             answers[answer].push(cell as u32);
         }
     }
-    answers.retain(|own| !own.is_empty());
     answers
 }
 

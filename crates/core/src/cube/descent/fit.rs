@@ -230,12 +230,12 @@ struct Steps<'a> {
     scratch: Vec<f64>,
 }
 
-/// The same for the sums that have bounds, child by child.
+/// Where the rounds stand with the sums that have bounds, child by child.
 struct Sums<'a> {
     boxes: &'a Boxes,
-    /// Of the centres.
+    /// The sums of the centres.
     centres: Vec<f64>,
-    /// Of the tables of the first step, of the second, and what they missed of each other.
+    /// The sums of the first step's tables, those of the second step, and what they missed of each other.
     x: Vec<f64>,
     w: Vec<f64>,
     s: Vec<f64>,

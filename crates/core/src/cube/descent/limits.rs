@@ -1,6 +1,6 @@
 //! Bounds of sums of cells of the tables of children, on the cells that can be other than 0.
 
-use super::super::bounds::{Bounds, Limit, number};
+use super::super::bounds::{Bounds, Limit};
 use super::super::measurements::Measurements;
 use super::super::small::inverse;
 use super::shape::singular;
@@ -39,24 +39,24 @@ pub(super) struct Boxes {
 
 impl Limits {
     /// The bounds of some nodes; `None` where none of them has any.
+    ///
+    /// - `numbers`: by query that has bounds, by cell of the domain the number of the answer that counts it; none beyond all.
     pub(super) fn new(
         bounds: &Bounds,
+        numbers: &[Vec<u32>],
         measurements: &Measurements,
         support: &Support,
         nodes: Range<usize>,
     ) -> Result<Option<Self>> {
-        if !nodes.clone().any(|v| bounds.has(v)) {
+        if nodes.clone().all(|v| bounds.of(v).is_empty()) {
             return Ok(None);
         }
-        let (m, all) = (support.cells(), &measurements.queries);
-        let (mut maps, mut sizes, mut of_number) =
-            (Vec::new(), Vec::<f64>::new(), vec![NONE; bounds.answers(all)]);
-        for &query in bounds.queries() {
+        let m = support.cells();
+        let (mut maps, mut sizes) = (Vec::new(), Vec::<f64>::new());
+        let mut of_number = vec![NONE; bounds.answers(&measurements.queries)];
+        for numbers in numbers {
             let of_cell = |&place: &u32| {
-                let Some(answer) = all[query].answer_of(&measurements.domain, place as usize) else {
-                    return NONE;
-                };
-                let sum = &mut of_number[number(all, bounds.queries(), query, answer) as usize];
+                let Some(sum) = of_number.get_mut(numbers[place as usize] as usize) else { return NONE };
                 if *sum == NONE {
                     *sum = sizes.len() as u32;
                     sizes.push(0.0);

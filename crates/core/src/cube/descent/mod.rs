@@ -431,7 +431,7 @@ impl Descent {
             )?;
             certificate.add(settled.certificate);
             if let Some(query) = &stage.query {
-                standing.know(query, &settled.tables);
+                standing.know(query, &settled.tables, &self.kinds);
             }
             tables = settled.tables;
         }
@@ -452,7 +452,7 @@ impl Descent {
             }
         }
         let joint = self.gls(0).measurements.domain.joint();
-        Standing { covariances, of, estimates, joint, kinds: self.kinds.clone() }
+        Standing { covariances, of, estimates, joint }
     }
 
     /// A table that is within its node's bounds. Errors: it is not.

@@ -1,7 +1,7 @@
 //! What is settled at once of the tables of the children of an area: the tables, or before them the answers of a query.
 
 use super::super::basis;
-use super::super::bounds::{Bounds, Limit};
+use super::super::bounds::{Bounds, Limit, number};
 use super::super::domain::{Domain, runs};
 use super::super::measurements::{Measurements, Said};
 use super::super::nested::Nested;
@@ -15,6 +15,7 @@ use super::support::Support;
 use super::{Certificate, DescentScratch, Table};
 use crate::error::{Error, Result};
 use crate::rng::Rng;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -32,6 +33,8 @@ pub(super) struct Stage {
     sizes: Vec<usize>,
     runs: Vec<(usize, usize, usize)>,
     pub(super) nested: Nested,
+    /// By query that has bounds, by cell the number of the answer that counts it; none beyond all.
+    pub(super) numbers: Vec<Vec<u32>>,
     /// By level, whether everything of it is known.
     is_known: Vec<bool>,
 }
@@ -92,9 +95,12 @@ impl Stage {
         let known: Vec<usize> = (0..maps.len())
             .map(|own| if measurements.queries[own].answers() > 0 { fixed(own) } else { 0 })
             .collect();
-        let bounded: Vec<(usize, usize)> =
-            kept.bounded.iter().map(|&own| (own, measurements.queries[own].answers())).collect();
-        let nested = Nested::new(domain.cells(), &maps, &known, &bounded)?;
+        let nested = Nested::new(domain.cells(), &maps, &known, kept.bounded)?;
+        let of_query = |&query: &usize| {
+            let first = number(&measurements.queries, kept.bounded, query, 0);
+            maps[query].iter().map(|answer| answer.saturating_add(first)).collect()
+        };
+        let numbers = kept.bounded.iter().map(of_query).collect();
         let sizes = domain.free_sizes();
         Ok(Self {
             map: query.map_or(Vec::new(), |query| whole.queries[query].map(&whole.domain)),
@@ -104,6 +110,7 @@ impl Stage {
             measurements,
             sizes,
             nested,
+            numbers,
             is_known,
         })
     }
@@ -118,9 +125,9 @@ impl Stage {
     }
 
     /// A table here.
-    pub(super) fn of(&self, table: &Table) -> Table {
+    pub(super) fn of<'a>(&self, table: &'a Table) -> Cow<'a, Table> {
         if self.query.is_none() {
-            return table.clone();
+            return Cow::Borrowed(table);
         }
         let mut cells: BTreeMap<u32, i64> = BTreeMap::new();
         for (&place, count) in table.places.iter().zip(&table.counts) {
@@ -130,7 +137,7 @@ impl Stage {
             }
         }
         let (places, counts) = cells.into_iter().unzip();
-        Table { places, counts }
+        Cow::Owned(Table { places, counts })
     }
 
     /// Settles the tables of nodes of a level: of the children of a node with a table, or of the root alone without one.
@@ -152,7 +159,7 @@ impl Stage {
             .map_or_else(|| Support::all(self.domain()), |table| Support::of(self.domain(), &table.places));
         let totals = parent.map(|table| support.counts(&table));
         let limits = match bounds {
-            Some(bounds) => Limits::new(bounds, &self.measurements, &support, nodes.clone())?,
+            Some(bounds) => Limits::new(bounds, &self.numbers, &self.measurements, &support, nodes.clone())?,
             None => None,
         };
         let Fit { tables, value, gap, rounds } =

@@ -11,9 +11,8 @@ pub(super) struct Standing {
     pub(super) of: Vec<u32>,
     /// Node by node, the coefficients of its estimate.
     pub(super) estimates: Vec<f64>,
-    /// Combinations of the joined attributes; by coefficient of the free ones its kind.
+    /// Combinations of the joined attributes.
     pub(super) joint: usize,
-    pub(super) kinds: Vec<usize>,
 }
 
 impl Standing {
@@ -36,21 +35,19 @@ impl Standing {
             .iter()
             .map(|own| (0..1 << bits.len()).map(|of| covariance(own, kind(of))).collect());
         let mut estimates = Vec::new();
-        for own in self.estimates.chunks_exact(self.joint * self.kinds.len()) {
-            query.coefficients(own, self.kinds.len(), &mut estimates);
+        let cells = self.estimates.len() / self.of.len();
+        for own in self.estimates.chunks_exact(cells) {
+            query.coefficients(own, cells / self.joint, &mut estimates);
         }
-        Self {
-            covariances: covariances.collect(),
-            of: self.of.clone(),
-            estimates,
-            joint: query.rows.len(),
-            kinds: query.places.iter().map(|&place| self.kinds[place as usize]).collect(),
-        }
+        Self { covariances: covariances.collect(), of: self.of.clone(), estimates, joint: query.rows.len() }
     }
 
-    /// Moves the estimates to what is settled of a query's answers, `tables` of its cells, and takes it from their covariances.
-    pub(super) fn know(&mut self, query: &Marginal, tables: &[Table]) {
-        let (joint, free) = (self.joint, self.kinds.len());
+    /// Moves the estimates to what is settled of a query's answers, and takes it from their covariances.
+    ///
+    /// - `tables`: by node, of the answers.
+    /// - `kinds`: by coefficient of the free attributes its kind.
+    pub(super) fn know(&mut self, query: &Marginal, tables: &[Table], kinds: &[usize]) {
+        let (joint, free) = (self.joint, kinds.len());
         let take = |own: &mut Vec<Vec<f64>>| -> Vec<Vec<Vec<f64>>> {
             let of_kind = |(kind, own): (usize, &mut Vec<f64>)| {
                 let rows = query.weights(kind as u32, joint);
@@ -70,7 +67,7 @@ impl Standing {
             query.coefficients(own, free, &mut before);
             rest.iter_mut().zip(&before).for_each(|(rest, before)| *rest -= before);
             for (at, &place) in query.places.iter().enumerate() {
-                let gains = &gains[kind as usize][self.kinds[place as usize]];
+                let gains = &gains[kind as usize][kinds[place as usize]];
                 for (gains, rest) in gains.iter().zip(rest.chunks_exact(length)) {
                     for (j, gain) in gains.iter().enumerate() {
                         own[j * free + place as usize] += gain * rest[at];

@@ -382,7 +382,7 @@ fn fits_are_those_of_dense_quadratic_programs() {
     compare_fits(4210, false);
 }
 
-/// The same with bounds of the answers of a query.
+/// Children within bounds of the answers of a query: the quadratic program has these, too.
 #[test]
 fn fits_within_bounds_are_those_of_dense_quadratic_programs() {
     compare_fits(4214, true);
@@ -424,7 +424,14 @@ fn compare_fits(stream: u64, with_bounds: bool) {
         let totals: Vec<i64> = support.places.iter().map(|&place| own.truth[0][place as usize]).collect();
         let stage = &descent.stages[0];
         let limits = descent.bounds.as_ref().map(|bounds| {
-            super::limits::Limits::new(bounds, &stage.measurements, &support, children.clone()).unwrap()
+            super::limits::Limits::new(
+                bounds,
+                &stage.numbers,
+                &stage.measurements,
+                &support,
+                children.clone(),
+            )
+            .unwrap()
         });
         let standing = descent.standing(children.clone(), scratch.estimates);
         let limits = limits.flatten();
@@ -540,7 +547,7 @@ fn passes_are_those_of_dense_quadratic_programs() {
                 .settle((1, children.clone()), Some(&parent), &standing, None, (&mut rng, &mut scratch))
                 .unwrap();
             if let Some(query) = &stage.query {
-                standing.know(query, &settled.tables);
+                standing.know(query, &settled.tables, &descent.kinds);
                 passed += 1;
                 for (child, table) in settled.tables.iter().enumerate() {
                     let mut own = vec![0; domain.cells()];
