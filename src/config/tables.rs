@@ -328,7 +328,9 @@ impl AreaTables {
 
 /// The answers of queries by their words.
 pub(crate) struct ByWords {
-    /// By query its name, and of each answer the words.
+    /// The numbers of the queries by their names.
+    numbers: HashMap<String, usize>,
+    /// By query its name, and the numbers of its answers by their words.
     queries: Vec<(String, HashMap<Vec<String>, usize>)>,
 }
 
@@ -339,23 +341,27 @@ impl ByWords {
             let words = |answer| tables.words(&asked.query, &marginal.codes(domain, answer));
             (asked.name.clone(), (0..marginal.answers()).map(|answer| (words(answer), answer)).collect())
         };
-        Self { queries: tables.queries.iter().zip(queries).map(of).collect() }
+        let numbers = tables.queries.iter().map(|asked| asked.name.clone()).zip(0..).collect();
+        Self { numbers, queries: tables.queries.iter().zip(queries).map(of).collect() }
     }
 
-    /// The number of a query, and of its answer with these words, one for each attribute. Errors: why there is none.
-    pub(crate) fn find(&self, query: &str, words: &[String]) -> std::result::Result<(usize, usize), String> {
-        let Some(place) = self.queries.iter().position(|(name, _)| name == query) else {
+    /// The number of a query. Errors: why there is none.
+    pub(crate) fn query(&self, name: &str) -> std::result::Result<usize, String> {
+        self.numbers.get(name).copied().ok_or_else(|| {
             let names: Vec<&str> = self.queries.iter().map(|(name, _)| &**name).collect();
-            return Err(format!("`query` = `{query}`, want one of {}", names.join(", ")));
-        };
-        let answers = &self.queries[place].1;
-        let example = || answers.iter().find(|(_, answer)| **answer == 0);
-        let refused = || {
-            let example = example()
-                .map_or(String::new(), |(words, _)| format!(", want such as `{}`", words.join(", ")));
-            format!("the query `{query}` has no answer `{}`{example}", words.join(", "))
-        };
-        answers.get(words).map(|&answer| (place, answer)).ok_or_else(refused)
+            format!("`query` = `{name}`, want one of {}", names.join(", "))
+        })
+    }
+
+    /// The number of the answer of a query with these words, one for each attribute. Errors: why there is none.
+    pub(crate) fn answer(&self, query: usize, words: &[String]) -> std::result::Result<usize, String> {
+        let (name, answers) = &self.queries[query];
+        answers.get(words).copied().ok_or_else(|| {
+            let example = answers.iter().find(|(_, answer)| **answer == 0);
+            let example =
+                example.map_or(String::new(), |(words, _)| format!(", want such as `{}`", words.join(", ")));
+            format!("the query `{name}` has no answer `{}`{example}", words.join(", "))
+        })
     }
 }
 

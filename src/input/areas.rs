@@ -32,6 +32,18 @@ impl AreaColumns {
         }
     }
 
+    /// Refuses a table with other columns than these and `more`.
+    pub fn check(&self, table: &CsvTable, more: &[&str]) -> Result<()> {
+        let wanted: Vec<&str> = self.keys().chain(more.iter().copied()).collect();
+        match table.columns.iter().find(|name| !wanted.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(other) => {
+                let message = format!("a column `{other}`, want none but {}", wanted.join(", "));
+                Err(Failure::data(&table.path, message))
+            }
+        }
+    }
+
     /// All of them in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.levels.iter().chain([&self.query]).chain(&self.attributes).map(String::as_str)
@@ -113,6 +125,11 @@ pub fn names_above<'a>(
         v = tree.parent(v);
     }
     names
+}
+
+/// The words that are not blank, with commas between.
+pub fn joined<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// How many names of a row are not blank.

@@ -23,7 +23,7 @@ mod table_writer;
 mod tabulate;
 
 pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
-pub use areas::{AreaColumns, AreaKeys, NOISY_TABLES, depth, names_above};
+pub use areas::{AreaColumns, AreaKeys, NOISY_TABLES, depth, joined, names_above};
 pub use asked::{Answered, Asked, KeptNodes, Query, read_subject};
 pub use csv_table::{CsvTable, Wanted};
 pub use guess::{Guess, Wishes};

@@ -5,7 +5,9 @@ use crate::config::tables::{AreaTables, ByWords};
 use crate::cube::{Domain, Gls, Marginal, Measurements, Query};
 use crate::failure::{Failure, Result};
 use crate::infer::file::File;
-use crate::input::{AreaColumns, AreaKeys, CsvTable, NOISY, NOISY_TABLES, Wanted, footer, names_above};
+use crate::input::{
+    AreaColumns, AreaKeys, CsvTable, NOISY, NOISY_TABLES, Wanted, footer, joined, names_above,
+};
 use crate::invariant::Hierarchy;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -75,12 +77,7 @@ impl Measured {
         if table.is_empty() {
             return Err(Failure::data(path, "no rows below the header, want one for each answer"));
         }
-        let is_there = |name: &&String| NOISY.contains(&&***name) || columns.keys().any(|key| key == **name);
-        if let Some(other) = table.columns.iter().find(|name| !is_there(name)) {
-            let keys: Vec<&str> = columns.keys().chain(NOISY).collect();
-            let message = format!("a column `{other}`, want none but {}", keys.join(", "));
-            return Err(Failure::data(path, message));
-        }
+        columns.check(&table, &NOISY)?;
         let keys = columns.keys().map(|name| table.column(name)).collect::<Result<Vec<_>>>()?;
         let file = File::of(&table, keys)?;
         if let Some(place) = file.method {
@@ -100,9 +97,10 @@ impl Measured {
         let (released, _) = file.values(&all)?;
         let known = file.known(&all, &released)?;
         drop(all);
-        let rows = Rows::of(&file, &tables)?;
+        let answers = ByWords::new(&tables, &domain, &queries);
+        let rows = Rows::of(&file, tables.levels.len(), &answers)?;
         let layout = Layout::of(&rows, &queries, tables.levels.len());
-        let values = rows.values(&file, (&tables, &domain, &queries), &layout, &released)?;
+        let values = rows.values(&file, (&tables, &domain, &queries), (&layout, &answers), &released)?;
         let (law, assumed, scales) = rows.noise(&file, &tables, &known)?;
         if !assumed
             && !law.is_continuous()
@@ -151,8 +149,8 @@ impl Measured {
 
     /// An area in words.
     pub(super) fn words(&self, area: usize) -> String {
-        let keys: Vec<&str> = self.keys(area).into_iter().filter(|key| !key.is_empty()).collect();
-        if keys.is_empty() { self.tables.levels[0].clone() } else { keys.join(", ") }
+        let own = joined(self.keys(area));
+        if own.is_empty() { self.tables.levels[0].clone() } else { own }
     }
 
     /// What was measured of a query in an area; `None` where it was not.
@@ -196,18 +194,13 @@ impl Layout {
 }
 
 impl<'a> Rows<'a> {
-    fn of(file: &File<'a>, tables: &AreaTables) -> Result<Self> {
+    fn of(file: &File<'a>, levels: usize, answers: &ByWords) -> Result<Self> {
         let table = file.table;
-        let (levels, rest) = file.keys.split_at(tables.levels.len() - 1);
+        let (levels, rest) = file.keys.split_at(levels - 1);
         let AreaKeys { tree, of_area, area } = AreaKeys::read(table, levels)?;
-        let names: HashMap<&str, u32> =
-            tables.queries.iter().zip(0..).map(|(asked, number)| (&*asked.name, number)).collect();
         let query = |row: usize| {
-            let name = table.text(row, rest[0]);
-            names.get(name).copied().ok_or_else(|| {
-                let known: Vec<&str> = tables.queries.iter().map(|asked| &*asked.name).collect();
-                table.bad_row(row, format!("`query` = `{name}`, want one of {}", known.join(", ")))
-            })
+            let found = answers.query(table.text(row, rest[0]));
+            found.map(|query| query as u32).map_err(|why| table.bad_row(row, why))
         };
         let query = (0..table.len()).map(query).collect::<Result<_>>()?;
         Ok(Self { table, tree, of_area, area, query })
@@ -218,7 +211,7 @@ impl<'a> Rows<'a> {
         &self,
         file: &File,
         (tables, domain, queries): (&AreaTables, &Domain, &[Marginal]),
-        layout: &Layout,
+        (layout, answers): (&Layout, &ByWords),
         released: &[f64],
     ) -> Result<Vec<f64>> {
         let table = self.table;
@@ -226,7 +219,6 @@ impl<'a> Rows<'a> {
         let words = |query: usize, answer: usize| {
             tables.words(&tables.queries[query].query, &queries[query].codes(domain, answer))
         };
-        let answers = ByWords::new(tables, domain, queries);
         let mut values = vec![f64::NAN; layout.answers];
         let mut first = vec![u32::MAX; layout.answers];
         let mut own: Vec<String> = Vec::new();
@@ -234,8 +226,7 @@ impl<'a> Rows<'a> {
             let (area, query) = (self.area[row] as usize, self.query[row] as usize);
             own.clear();
             own.extend(columns.iter().map(|&place| table.text(row, place).to_owned()));
-            let found = answers.find(&tables.queries[query].name, &own);
-            let (_, answer) = found.map_err(|why| table.bad_row(row, why))?;
+            let answer = answers.answer(query, &own).map_err(|why| table.bad_row(row, why))?;
             let offset = layout.offsets[self.tree.level(area)][query].unwrap_or_default();
             let place = layout.first[area] + offset + answer;
             if first[place] != u32::MAX {
@@ -252,8 +243,7 @@ impl<'a> Rows<'a> {
                 let offsets = layout.offsets[self.tree.level(area)].iter().enumerate();
                 let mut own = offsets.filter_map(|(query, offset)| Some((query, (*offset)?)));
                 let (query, offset) = own.rfind(|(_, offset)| *offset <= rest).unwrap_or_default();
-                let cell = words(query, rest - offset).into_iter().filter(|word| !word.is_empty());
-                let cell = cell.collect::<Vec<_>>().join(", ");
+                let cell = joined(words(query, rest - offset).iter().map(String::as_str));
                 let message = format!(
                     "no answer{} of the query `{}` in the area of {}: want all of them wherever others of its level have them",
                     if cell.is_empty() { String::new() } else { format!(" `{cell}`") },

@@ -4,7 +4,7 @@ use super::config::CubeConfig;
 use crate::cube::{Domain, Marginal, Query, Table};
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
-use crate::input::{CsvTable, LeafList, Wanted, whole_counts};
+use crate::input::{CsvTable, LeafList, Wanted, joined, whole_counts};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
@@ -76,8 +76,8 @@ impl Areas {
 
     /// An area in words.
     pub(super) fn words(&self, v: usize) -> String {
-        let names: Vec<&str> = self.list.keys(v).into_iter().filter(|name| !name.is_empty()).collect();
-        if names.is_empty() { "the whole".to_owned() } else { names.join(", ") }
+        let own = joined(self.list.keys(v));
+        if own.is_empty() { "the whole".to_owned() } else { own }
     }
 
     /// Adds what is in an area to the answers of its queries; those that are empty are left so.
@@ -85,7 +85,7 @@ impl Areas {
         self.answer_of(v, &self.cells, answers);
     }
 
-    /// The same of other cells, ascending.
+    /// Adds what is in an area of other cells, ascending, to the answers; those that are empty are left so.
     pub(super) fn answer_of(&self, v: usize, cells: &[Filled], answers: &mut [Vec<f64>]) {
         let tree = &self.list.tree;
         let (mut first, mut last) = (v, v);

@@ -35,24 +35,14 @@ pub(super) fn check(answers: usize, times: u64) -> Result<()> {
 /// as y, with errors e of those releases, has the interval from y less the upper to y less the lower quantile of e: it holds the true
 /// answer where the error of the release itself is between the two. Errors: those of the releases.
 pub(super) fn held(ready: &Ready, descent: &Descent, replicate: u64, times: u64) -> Result<Vec<u64>> {
-    let (areas, tree) = (ready.areas(), ready.tree());
-    let key = ready.key(replicate);
-    let tables = |seen: &mut Vec<Filled>, v: usize, table: &Table| {
-        if tree.is_leaf(v) {
-            let cells = table.places.iter().zip(&table.counts);
-            seen.extend(cells.map(|(&place, &count)| Filled { leaf: v as u32, place, count }));
-        }
-        Ok(())
-    };
-    let mut cells: Vec<Filled> = ready.release(descent, key, &areas.cells, tables)?.0.concat();
-    cells.sort_unstable();
-    let own = errors(ready, descent, key, &areas.cells)?;
+    let (areas, key) = (ready.areas(), ready.key(replicate));
+    let (own, cells) = released(ready, descent, key, &areas.cells)?;
     let mut all: Vec<Vec<i64>> =
         own.iter().map(|(_, own)| Vec::with_capacity(own.len() * times as usize)).collect();
     let again = TaskKey { cell: hash::word(&format!("bootstrap {}", key.cell)), ..key };
     for time in 0..times {
         let key = TaskKey { replicate: replicate * times + time, ..again };
-        for (all, (_, errors)) in all.iter_mut().zip(errors(ready, descent, key, &cells)?) {
+        for (all, (_, errors)) in all.iter_mut().zip(released(ready, descent, key, &cells)?.0) {
             all.extend(errors);
         }
     }
@@ -76,17 +66,30 @@ pub(super) fn held(ready: &Ready, descent: &Descent, replicate: u64, times: u64)
     Ok(held)
 }
 
-/// The errors of a release of some tables, by area.
-fn errors(ready: &Ready, descent: &Descent, key: TaskKey, cells: &[Filled]) -> Result<Errors> {
-    let areas = ready.areas();
-    let see = |seen: &mut (Errors, Vec<Vec<f64>>), v: usize, table: &Table| {
-        let (errors, answers) = seen;
+/// A release of the cells of leaves: its errors by area, and the cells of its leaves.
+fn released(
+    ready: &Ready,
+    descent: &Descent,
+    key: TaskKey,
+    cells: &[Filled],
+) -> Result<(Errors, Vec<Filled>)> {
+    let (areas, tree) = (ready.areas(), ready.tree());
+    type Seen = (Errors, Vec<Filled>, Vec<Vec<f64>>);
+    let see = |(errors, filled, answers): &mut Seen, v: usize, table: &Table| {
         areas.errors(v, table, cells, answers);
         errors.push((v as u32, answers.iter().flatten().map(|error| *error as i64).collect()));
+        if tree.is_leaf(v) {
+            let own = table.places.iter().zip(&table.counts);
+            filled.extend(own.map(|(&place, &count)| Filled { leaf: v as u32, place, count }));
+        }
         Ok(())
     };
-    let parts = ready.release(descent, key, cells, see)?.0;
-    let mut all: Errors = parts.into_iter().flat_map(|(errors, _)| errors).collect();
-    all.sort_unstable_by_key(|(v, _)| *v);
-    Ok(all)
+    let (mut errors, mut filled) = (Errors::new(), Vec::new());
+    for (own, cells, _) in ready.release(descent, key, cells, see)?.0 {
+        errors.extend(own);
+        filled.extend(cells);
+    }
+    errors.sort_unstable_by_key(|(v, _)| *v);
+    filled.sort_unstable();
+    Ok((errors, filled))
 }

@@ -7,8 +7,8 @@ use crate::config::tables::ByWords;
 use crate::cube::{Answers, Bound, Bounds, Measurements};
 use crate::failure::{Failure, Result};
 use crate::hash::FileDigest;
-use crate::input::{AreaColumns, CsvTable, Wanted, counts_or_blank, depth};
-use std::collections::HashMap;
+use crate::input::{AreaColumns, CsvTable, Wanted, counts_or_blank, depth, joined};
+use std::collections::{BTreeSet, HashMap};
 
 /// The columns of bounds.
 const LEAST: &str = "least";
@@ -29,16 +29,12 @@ pub(super) fn read(config: &CubeConfig, areas: &Areas) -> Result<Option<Read>> {
     let tables = &config.data.tables;
     let sha256 = FileDigest::of(path)?.sha256;
     let columns = AreaColumns::of(&tables.levels[1..], tables.attributes.iter().map(|(name, _)| name));
-    let names: Vec<&str> = columns.keys().chain([LEAST, MOST]).collect();
-    if let Some(twice) = names[..names.len() - 2].iter().find(|name| [LEAST, MOST].contains(name)) {
+    if let Some(twice) = columns.keys().find(|name| [LEAST, MOST].contains(name)) {
         let message = format!("`{twice}` is a bound there, want another name for the level or attribute");
         return Err(Failure::data(path, message));
     }
     let table = CsvTable::read_wanted(path, &Wanted::readable())?;
-    if let Some(other) = table.columns.iter().find(|name| !names.contains(&name.as_str())) {
-        let message = format!("a column `{other}`, want none but {}", names.join(", "));
-        return Err(Failure::data(path, message));
-    }
+    columns.check(&table, &[LEAST, MOST])?;
     let rows = Rows::of(&table, &columns, areas)?;
     let answers = ByWords::new(tables, &areas.domain, &areas.queries);
     let [least, most] = [LEAST, MOST].map(|name| table.column(name));
@@ -49,7 +45,9 @@ pub(super) fn read(config: &CubeConfig, areas: &Areas) -> Result<Option<Read>> {
     for row in 0..table.len() {
         let area = rows.area(row)?;
         let (name, words) = rows.words(row);
-        let (query, answer) = answers.find(name, &words).map_err(|why| table.bad_row(row, why))?;
+        let refused = |why| table.bad_row(row, why);
+        let query = answers.query(name).map_err(refused)?;
+        let answer = answers.answer(query, &words).map_err(refused)?;
         if let Some(before) = first.insert((area, query, answer), row) {
             let message = format!("its answer stands there twice (first on {})", table.place(before));
             return Err(table.bad_row(row, message));
@@ -68,12 +66,7 @@ pub(super) fn read(config: &CubeConfig, areas: &Areas) -> Result<Option<Read>> {
         }
         let own = truth.1.of[query][answer] as i64;
         if own < bound.least || bound.most.is_some_and(|most| own > most) {
-            let of = words
-                .iter()
-                .filter(|word| !word.is_empty())
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let of = joined(words.iter().map(String::as_str));
             let of = if of.is_empty() { String::new() } else { format!(" `{of}`") };
             let want = match bound.most {
                 None => format!("at least {}", bound.least),
@@ -90,8 +83,8 @@ pub(super) fn read(config: &CubeConfig, areas: &Areas) -> Result<Option<Read>> {
     let refused = |e: crate::Error| Failure::data(path, e.to_string());
     let measurements =
         Measurements::new(&areas.domain, areas.queries.clone(), units(tables)).map_err(refused)?;
-    let bounded: Vec<usize> = given.iter().map(|bound| bound.query).collect();
-    nest(tables, areas, &bounded).map_err(|why| Failure::data(path, why))?;
+    let bounded: BTreeSet<usize> = given.iter().map(|bound| bound.query).collect();
+    nest(tables, areas, &Vec::from_iter(bounded)).map_err(|why| Failure::data(path, why))?;
     let known = |v: usize, answers: &mut Answers| areas.answer(v, &mut answers.of);
     let bounds = Bounds::new(&areas.list.tree, &measurements, &given, known).map_err(refused)?;
     Ok(Some(Read { bounds, sha256 }))

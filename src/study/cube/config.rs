@@ -215,6 +215,16 @@ fn chosen(checker: &Checker, wire: &WireWay, span: Range<usize>, tables: &AreaTa
     Ok(Chosen(method, Passes(passes.iter().map(number).collect::<Result<_>>()?)))
 }
 
+/// How often tables are released again. Errors: too few times; without a method that has such tables.
+fn bootstrap(checker: &Checker, times: &Spanned<i64>, has_descent: bool) -> Result<u64> {
+    let label = match u64::try_from(*times.get_ref()).ok().filter(|times| *times >= BOOTSTRAP) {
+        Some(times) if has_descent => return Ok(times),
+        Some(_) => "want it with `topdown` or `bluedown`",
+        None => "want at least 19 releases: fewer have no 90 % interval",
+    };
+    Err(checker.error(format!("bootstrap: got {}", times.get_ref()), times.span(), label))
+}
+
 fn of_block(
     checker: &Checker,
     block: &WireBlock,
@@ -232,23 +242,9 @@ fn of_block(
     }
     let methods = checker.axis("method", &block.method, |wire, span| chosen(checker, wire, span, tables))?;
     let replicates = checker.positive_integer("replicates", &block.replicates)?;
-    let bootstrap = match &block.bootstrap {
-        None => None,
-        Some(times) => {
-            let refused = |label| {
-                Err(checker.error(format!("bootstrap: got {}", times.get_ref()), times.span(), label))
-            };
-            match u64::try_from(*times.get_ref()) {
-                Ok(times)
-                    if times >= BOOTSTRAP && methods.iter().any(|Chosen(method, _)| method.is_descent()) =>
-                {
-                    Some(times)
-                }
-                Ok(times) if times >= BOOTSTRAP => return refused("want it with `topdown` or `bluedown`"),
-                _ => return refused("want at least 19 releases: fewer have no 90 % interval"),
-            }
-        }
-    };
+    let has_descent = methods.iter().any(|Chosen(method, _)| method.is_descent());
+    let bootstrap =
+        block.bootstrap.as_ref().map(|times| bootstrap(checker, times, has_descent)).transpose()?;
     for &law in &law {
         let delta = match (law.needs_delta(), &block.delta) {
             (false, _) => None,

@@ -16,7 +16,7 @@ pub(super) fn descent(tree: &Hierarchy, measurements: Measurements, method: Way)
     }
 }
 
-/// The same in passes, and within bounds. Errors: as of [`Descent::passing`] and [`Descent::bounded`].
+/// A descent in passes, and within bounds. Errors: as of [`Descent::passing`] and [`Descent::bounded`].
 pub(super) fn keeping(descent: Descent, passes: &Passes, bounds: Option<&Bounds>) -> Result<Descent> {
     let queries: Vec<usize> = passes.0.iter().map(|(query, _)| *query).collect();
     let descent = if queries.is_empty() { descent } else { descent.passing(&queries)? };

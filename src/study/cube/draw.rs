@@ -70,9 +70,9 @@ struct Sums {
 /// A cell that is ready.
 pub(super) struct Ready<'a> {
     planned: &'a Planned,
-    /// In the grid.
-    number: usize,
     cell: u64,
+    /// How often the tables of a replicate are released again.
+    bootstrap: Option<u64>,
     measurements: Measurements,
     /// By query and level, the scale of its noise where it has any.
     pub(super) scales: Vec<Vec<Option<f64>>>,
@@ -228,7 +228,8 @@ impl<'a> Ready<'a> {
             }
         };
         let deviations = Deviations::new(areas.list.tree.nodes(), &measurements, &made);
-        Ok(Self { planned, number: cell, cell: key, measurements, scales, made, deviations, fill })
+        let bootstrap = point.bootstrap;
+        Ok(Self { planned, cell: key, bootstrap, measurements, scales, made, deviations, fill })
     }
 
     pub(super) fn areas(&self) -> &Areas {
@@ -454,8 +455,7 @@ impl<'a> Ready<'a> {
     fn rows(&self, replicate: u64, rows: &mut Vec<CubeDrawRow>) -> Result<()> {
         let tables = &self.planned.config.data.tables;
         let (errors, certificate) = self.errors(replicate)?;
-        let point = &self.planned.config.points[self.number];
-        let held = match (&self.made, point.bootstrap) {
+        let held = match (&self.made, self.bootstrap) {
             (Made::Descent(descent), Some(times)) => Some(bootstrap::held(self, descent, replicate, times)?),
             _ => None,
         };
