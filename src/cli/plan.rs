@@ -3,8 +3,8 @@
 use crate::engine;
 use crate::failure::Result;
 use crate::making;
-use crate::page::{self, Page, Table, duration};
-use crate::study::{self, Listing};
+use crate::page::{self, Page, Table, duration, thousands};
+use crate::study::{self, Curves, Listing};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -18,9 +18,20 @@ pub(super) struct Arguments {
     /// Tell how long it will take: draws every cell for a moment, and keeps nothing
     #[arg(long)]
     time: bool,
+    /// Also say what releases pay at this delta, by the whole law of their loss
+    #[arg(long, value_parser = delta)]
+    delta: Option<f64>,
+    /// With --delta: what so many releases of a cell pay together
+    #[arg(long, value_name = "N", requires = "delta", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    releases: Option<u64>,
     /// Override a value of the config
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+}
+
+fn delta(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse().ok().filter(|delta| *delta > 0.0 && *delta < 1.0);
+    number.ok_or_else(|| "want a number above 0 and below 1".into())
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
@@ -52,11 +63,28 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         );
         json["measured"] = json!({ "seconds": seconds, "threads": threads, "cells": costs });
     }
+    let releases = arguments.releases.unwrap_or(1);
+    let curves = arguments.delta.map(|delta| planned.curves(delta, releases)).transpose()?;
+    if let Some(curves) = &curves {
+        json["curves"] = json!({ "delta": arguments.delta, "releases": releases, "changes": curves.told });
+    }
     if arguments.json {
         let json = making::described(&about, json, &expected);
         return super::print(&(serde_json::to_string_pretty(&json).expect("plain values") + "\n"));
     }
-    super::print(&Page::default().table_once(Table::new(1, header, rows)).to_text(page::terminal()))?;
+    let mut page = Page::default().table_once(Table::new(1, header, rows));
+    if let (Some(Curves { table, .. }), Some(delta)) = (curves, arguments.delta) {
+        let what = match releases {
+            1 => "one release of a cell pays".to_owned(),
+            many => format!("{} releases of a cell pay together", thousands(many as f64)),
+        };
+        page = page.and(Page::headed(format!("What {what} at delta {delta:e}")).table_once(table).text(
+            "Charged: pure losses added up, whatever delta; of Gaussian laws what follows from rho. Epsilon: by the whole law of \
+             the loss. computed: that of the release; noise: that of free noise, which is moved to the invariant; bounded: no \
+             release of this pure loss, or of this rho, pays more.",
+        ));
+    }
+    super::print(&page.to_text(page::terminal()))?;
     say!("{told}; config hash {}", about.config_hash);
     expected.fits(&about.name, &folder)
 }

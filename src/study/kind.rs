@@ -9,7 +9,7 @@ use crate::config::{Checker, Config};
 use crate::engine::{Manner, Sink, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
-use crate::page::Page;
+use crate::page::{Page, Table};
 use crate::store::{About, Run, RunFolder};
 use crate::table::Declared;
 use schemars::{Schema, SchemaGenerator};
@@ -92,6 +92,11 @@ pub trait Planned: Work {
     }
     /// What `plan` prints.
     fn listing(&self) -> Listing;
+    /// What so many releases of every cell pay together at a delta, as `plan` prints it. Errors: a study that says no such thing.
+    fn curves(&self, _delta: f64, _releases: u64) -> Result<Curves> {
+        let study = self.about().study;
+        Err(Failure::Usage(format!("--delta: a study of the kind {study} says only what one release pays")))
+    }
 }
 
 /// The tables of a run that is being drawn.
@@ -113,6 +118,15 @@ pub struct Listing {
     pub summary: String,
     /// Everything for programs.
     pub json: serde_json::Value,
+}
+
+/// What releases pay together.
+#[derive(Debug)]
+pub struct Curves {
+    /// A row for each cell and possible change.
+    pub table: Table,
+    /// Everything for programs.
+    pub told: serde_json::Value,
 }
 
 /// A checked config.

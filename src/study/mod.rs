@@ -20,7 +20,7 @@ pub mod privacy;
 pub mod release;
 mod tell;
 
-pub use kind::{Configured, Document, Gridless, Listing, Planned, Study, Tables};
+pub use kind::{Configured, Curves, Document, Gridless, Listing, Planned, Study, Tables};
 pub use tell::figures::{Figures, Sample};
 pub use tell::frame::{FrameRow, Framing};
 pub use tell::records::{FAILED, Named, PAGES, PRINTED, Records, lines};

@@ -12,6 +12,7 @@ mod compare;
 mod coverage;
 mod cube;
 mod cube_descent;
+mod curves;
 mod damage;
 mod docs;
 mod failed;

@@ -2,10 +2,12 @@
 
 pub mod expected;
 mod gamma;
+mod profile;
 mod statement;
 mod telling;
 
 pub(in crate::study) use gamma::{gamma, rates};
+pub(in crate::study) use profile::profile;
 pub use statement::{StatementRow, Statements, described, statement_words, statements};
 pub use telling::{CELL, Part, Releases};
 

@@ -262,6 +262,11 @@ impl<'a> Statements<'a> {
         }
     }
 
+    /// How many entries of a table a change of a kind changes, by 1 each: see [`TableChanges::ones`].
+    pub(super) fn ones(&self, kind: ChangeKind) -> Option<u64> {
+        self.changes.as_ref()?.ones(kind)
+    }
+
     /// What a cell pays, with what a run finds about gamma.
     pub fn found(&self, cell: &Cell) -> Statement {
         let (gamma, rho_factor) = gamma(cell, self.subject);

@@ -1,5 +1,6 @@
 //! A planned study of a grid.
 
+use super::curves::curves;
 use super::kind::Kind;
 use super::pooled::PooledTables;
 use crate::config::{AXES, AxisName, AxisRow};
@@ -12,7 +13,7 @@ use crate::privacy::LatticeShape;
 use crate::privacy::Statement;
 use crate::store::{About, Lattice, RunFolder};
 use crate::study::cells::{Statements, described, statement_words};
-use crate::study::kind::{Listing, Planned, Tables};
+use crate::study::kind::{Curves, Listing, Planned, Tables};
 use crate::study::tell::beside;
 use serde_json::json;
 use std::path::PathBuf;
@@ -171,6 +172,10 @@ impl<K: Kind> Planned for Gridded<K> {
             "cells": cells().map(|(cell, pays)| told(cell, pays)).collect::<Vec<_>>(),
         });
         Listing { header, rows, summary, json }
+    }
+
+    fn curves(&self, delta: f64, releases: u64) -> Result<Curves> {
+        Ok(curves(&self.plan, delta, releases))
     }
 }
 

@@ -5,6 +5,7 @@
 //! all of them (`pooled`). Both are places of a cell on axes (`data`, `seed`); what is read and summed up for a data set is not.
 
 mod configured;
+mod curves;
 mod gridded;
 mod kind;
 mod pooled;

@@ -8,7 +8,7 @@ use crate::grid::{Plan, resolved};
 use crate::hash;
 use crate::page::counted;
 use crate::store::{About, DataSet, RunFolder};
-use crate::study::kind::{Listing, Planned, Tables};
+use crate::study::kind::{Curves, Listing, Planned, Tables};
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -140,6 +140,20 @@ impl<K: Kind> Planned for Several<K> {
         all.summary = format!("{} in all: {}", counted(self.units.len() as f64, "cell"), all.summary);
         all.json = json!({ "subject": about.subject, "data_digest": about.data_digest, "cells": all.json });
         all
+    }
+
+    fn curves(&self, delta: f64, releases: u64) -> Result<Curves> {
+        let mut sets = self.sets.iter().map(|set| set.curves(delta, releases));
+        let first = sets.next().expect("there are several")?;
+        sets.try_fold(first, |mut all, set| {
+            let set = set?;
+            all.table.rows.extend(set.table.rows);
+            all.told
+                .as_array_mut()
+                .into_iter()
+                .for_each(|all| all.extend(set.told.as_array().into_iter().flatten().cloned()));
+            Ok(all)
+        })
     }
 }
 

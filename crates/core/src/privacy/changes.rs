@@ -11,7 +11,7 @@
 use super::between::Between;
 use super::smallest::{Smallest, smallest};
 use super::worst::{Bounds, Ties, Worst, tree, worse};
-use super::{TreeChange, TreeCosts, WorstChange};
+use super::{ChangeKind, TreeChange, TreeCosts, WorstChange};
 use crate::invariant::{Bounded, Component, Linear, Region, TreeOfEntries};
 use crate::lattice::{Row, Sparse};
 
@@ -111,6 +111,21 @@ impl TableChanges {
             moved: moved.ok_or_else(|| why(can_move, "no two entries lie in the same fixed sums".into())),
             smallest,
         }
+    }
+}
+
+impl TableChanges {
+    /// The most entries that a change of a kind changes, by 1 each. `None`: there is no such change, some change by more, or not all
+    /// of this is known.
+    pub fn ones(&self, kind: ChangeKind) -> Option<u64> {
+        let records = || self.added.as_ref().or(self.moved.as_ref()).ok();
+        let worst = match (kind, &self.smallest) {
+            (ChangeKind::Added, _) => self.added.as_ref().ok(),
+            (ChangeKind::Moved, _) => self.moved.as_ref().ok(),
+            (ChangeKind::Smallest, Smallest::Is(worst)) => records().or(Some(worst)),
+            (ChangeKind::Smallest, _) => records(),
+        };
+        worst.filter(|worst| worst.is_certain && worst.square == worst.size).map(|worst| worst.size as u64)
     }
 }
 

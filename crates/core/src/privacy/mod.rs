@@ -10,6 +10,7 @@ mod lattice_gaussian;
 mod neighbours;
 mod norm_tail;
 mod normal_curve;
+mod profile;
 mod real;
 mod rho;
 mod smallest;
@@ -28,6 +29,7 @@ pub use neighbours::{
     Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
 };
 pub use norm_tail::NormTail;
+pub use profile::{IntegerNoise, Losses, Profile};
 pub use real::{RealGamma, real_step_bound, real_table_gamma, real_tree_gamma};
 pub use rho::{PureNoise, Rho, rho_bound};
 pub use statement::{

@@ -29,6 +29,11 @@ fn delta(mu: f64, epsilon: f64) -> f64 {
     density * difference
 }
 
+/// `δ(epsilon)`, rounded upwards. `mu` >= 0, `epsilon` >= 0.
+pub(super) fn delta_at(mu: f64, epsilon: f64) -> f64 {
+    if mu == 0.0 { 0.0 } else { (delta(mu, epsilon) * (1.0 + SLACK)).min(1.0) }
+}
+
 /// Nodes and weights on (-1, 1), one of each pair.
 const NODES: [(f64, f64); 4] = [
     (0.183_434_642_495_649_8, 0.362_683_783_378_362),

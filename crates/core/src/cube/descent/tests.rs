@@ -388,6 +388,12 @@ fn fits_within_bounds_are_those_of_dense_quadratic_programs() {
     compare_fits(4214, true);
 }
 
+/// What bounds the tables of the root's children, if anything does.
+fn limits(descent: &Descent, support: &Support, children: Range<usize>) -> Option<super::limits::Limits> {
+    let (bounds, stage) = (descent.bounds.as_ref()?, &descent.stages[0]);
+    super::limits::Limits::new(bounds, &stage.numbers, &stage.measurements, support, children).unwrap()
+}
+
 fn compare_fits(stream: u64, with_bounds: bool) {
     let mut rng = test_stream(stream);
     let (mut compared, mut better, mut partial, mut known, mut met) = (0, 0, 0, 0, 0);
@@ -423,18 +429,8 @@ fn compare_fits(stream: u64, with_bounds: bool) {
         partial += usize::from(support.cells() < cells);
         let totals: Vec<i64> = support.places.iter().map(|&place| own.truth[0][place as usize]).collect();
         let stage = &descent.stages[0];
-        let limits = descent.bounds.as_ref().map(|bounds| {
-            super::limits::Limits::new(
-                bounds,
-                &stage.numbers,
-                &stage.measurements,
-                &support,
-                children.clone(),
-            )
-            .unwrap()
-        });
         let standing = descent.standing(children.clone(), scratch.estimates);
-        let limits = limits.flatten();
+        let limits = limits(&descent, &support, children.clone());
         let fit = |part| stage.fit(1, &standing, &support, Some(&totals), limits.as_ref(), part).unwrap();
         // The gap is what tables are above the least at most, and no promise beyond.
         let (rough, fit) = (fit(1e-2), fit(1e-9));

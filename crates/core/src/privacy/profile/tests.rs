@@ -1,0 +1,349 @@
+//! Profiles against laws that are listed outcome by outcome, and against closed forms.
+
+use super::*;
+use crate::privacy::PureNoise;
+use crate::testing;
+use rand::RngExt;
+
+/// A law of outcomes by listing: probabilities under P and under Q.
+struct Listed(Vec<(f64, f64)>);
+
+impl Listed {
+    /// The noise z and z - u on all points, both normalised.
+    fn of(points: &[Vec<i64>], u: &[i64], log_weight: impl Fn(usize, i64) -> f64) -> Self {
+        let weight =
+            |z: &mut dyn Iterator<Item = i64>| libm::exp(z.enumerate().map(|(v, z)| log_weight(v, z)).sum());
+        let p: Vec<f64> = points.iter().map(|z| weight(&mut z.iter().copied())).collect();
+        let q = points.iter().map(|z| weight(&mut z.iter().zip(u).map(|(z, u)| z - u)));
+        let q: Vec<f64> = q.collect();
+        let [p_all, q_all] = [&p, &q].map(|weights| weights.iter().sum::<f64>());
+        Self(p.iter().zip(&q).map(|(p, q)| (p / p_all, q / q_all)).collect())
+    }
+
+    fn delta(&self, epsilon: f64) -> f64 {
+        self.0.iter().map(|(p, q)| (p - libm::exp(epsilon) * q).max(0.0)).sum()
+    }
+
+    /// The second error of the best test with a first error of alpha, by its dual: the largest `a - (1/t) ...` over thresholds.
+    fn second_error(&self, alpha: f64) -> f64 {
+        let mut by_ratio = self.0.clone();
+        by_ratio.retain(|(p, q)| p + q > 0.0);
+        by_ratio.sort_by(|a, b| (b.0 / b.1).total_cmp(&(a.0 / a.1)));
+        let (mut left, mut power) = (alpha, 0.0);
+        for (p, q) in by_ratio {
+            let share = if q <= left { 1.0 } else { left / q };
+            power += share * p;
+            left -= share * q;
+            if left <= 0.0 {
+                break;
+            }
+        }
+        1.0 - power
+    }
+
+    fn rho(&self) -> f64 {
+        let order = |t: f64| {
+            let moment: f64 = self
+                .0
+                .iter()
+                .filter(|(p, q)| *p > 0.0 && *q > 0.0)
+                .map(|(p, q)| p * libm::pow(p / q, t))
+                .sum();
+            libm::log(moment) / t / (1.0 + t)
+        };
+        (-30..=38).map(|k| order(libm::exp(0.25 * f64::from(k) - 6.0))).fold(0.0, f64::max)
+    }
+}
+
+/// All values of so many entries within a reach, in turn.
+fn box_of(entries: usize, reach: i64) -> impl Iterator<Item = Vec<i64>> {
+    let side = (2 * reach + 1) as usize;
+    (0..side.pow(entries as u32)).map(move |mut number| {
+        (0..entries)
+            .map(|_| {
+                let z = (number % side) as i64 - reach;
+                number /= side;
+                z
+            })
+            .collect()
+    })
+}
+
+/// The noise of all nodes of a tree that keeps its sums, within a reach at the leaves that are free.
+fn tree_points(tree: &Hierarchy, reach: i64) -> Vec<Vec<i64>> {
+    let leaves: Vec<usize> =
+        tree.leaves().iter().map(|&leaf| leaf as usize).filter(|&leaf| !tree.is_known(leaf)).collect();
+    let points = box_of(leaves.len(), reach).map(|values| {
+        let mut noise = vec![0; tree.nodes()];
+        leaves.iter().zip(values).for_each(|(&leaf, z)| noise[leaf] = z);
+        tree.sum_up(&mut noise);
+        noise
+    });
+    points.filter(|noise| (0..tree.nodes()).all(|v| !tree.is_known(v) || noise[v] == 0)).collect()
+}
+
+/// What a record more in a leaf changes; and one that moves between two.
+fn changes(tree: &Hierarchy, kind: ChangeKind) -> Vec<Vec<i64>> {
+    let leaves = tree.leaves();
+    let step = |ends: &[(u32, i64)]| {
+        let mut nodes = vec![0; tree.nodes()];
+        ends.iter().for_each(|&(leaf, sign)| nodes[leaf as usize] = sign);
+        tree.sum_up(&mut nodes);
+        nodes
+    };
+    let all: Vec<Vec<i64>> = match kind {
+        ChangeKind::Added => leaves.iter().map(|&leaf| step(&[(leaf, 1)])).collect(),
+        _ => {
+            let pairs =
+                leaves.iter().flat_map(|&a| leaves.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
+            pairs.map(|(a, b)| step(&[(a, -1), (b, 1)])).collect()
+        }
+    };
+    all.into_iter().filter(|u| (0..tree.nodes()).all(|v| !tree.is_known(v) || u[v] == 0)).collect()
+}
+
+const EPSILONS: [f64; 7] = [0.0, 0.1, 0.5, 0.9, 1.3, 2.2, 4.0];
+
+/// A profile is the worst of what is listed: at no epsilon below it by more than the `lists` leave out, and above it by no
+/// more than the grid explains.
+fn check(profile: &Profile, listed: &[Listed], [lists, close]: [f64; 2], what: &str) {
+    for epsilon in EPSILONS {
+        let want = listed.iter().map(|one| one.delta(epsilon)).fold(0.0, f64::max);
+        let got = profile.delta(epsilon);
+        assert!(got >= want - lists, "{what}: delta({epsilon}) is {got}, below {want}");
+        assert!(got <= want + close, "{what}: delta({epsilon}) is {got}, far above {want}");
+        if got > 1e-9 && epsilon > 0.0 {
+            let back = profile.epsilon(got);
+            assert!((back - epsilon).abs() < 1e-6, "{what}: epsilon({got}) is {back}, not {epsilon}");
+        }
+    }
+    for alpha in [0.001, 0.01, 0.1, 0.3, 0.5, 0.8] {
+        let want = listed.iter().map(|one| one.second_error(alpha)).fold(1.0, f64::min);
+        let got = profile.error_of_second_kind(alpha);
+        assert!(
+            got <= want + lists && got >= want - 3.0 * close - lists,
+            "{what}: f({alpha}) is {got}, not {want}"
+        );
+    }
+    if let Some(rho) = profile.rho() {
+        let want = listed.iter().map(Listed::rho).fold(0.0, f64::max);
+        assert!(rho >= want * (1.0 - 1e-6), "{what}: rho {rho}, not {want}");
+        assert!(rho <= want * (1.0 + 1e-3 + 100.0 * close), "{what}: rho {rho}, far above {want}");
+        let mu = profile.mu().unwrap();
+        for epsilon in EPSILONS {
+            let normal = Profile::normal(mu).delta(epsilon);
+            assert!(profile.delta(epsilon) <= normal + 1e-12, "{what}: mu {mu} at {epsilon}");
+        }
+        let less = Profile::normal(mu * (1.0 - 1e-4));
+        let mut corners = profile.0.iter().flat_map(|curve| match curve {
+            Curve::Losses(losses) => losses.corners(),
+            _ => Vec::new(),
+        });
+        let is_missed = |(alpha, beta): (f64, f64)| alpha > 0.0 && beta < less.error_of_second_kind(alpha);
+        assert!(corners.any(is_missed), "{what}: mu {mu} is not the least");
+    }
+}
+
+/// Trees of up to four leaves, with and without known nodes, noise that differs by level: against all outcomes.
+#[test]
+fn trees_are_those_of_all_outcomes() {
+    let trees: [(&[usize], &[usize]); 8] = [
+        (&[0], &[]),
+        (&[0, 0, 0], &[0]),
+        (&[0, 0, 0, 0], &[0]),
+        (&[0, 0, 0], &[]),
+        (&[0, 0, 0, 1, 1, 2], &[0]),
+        (&[0, 0, 0, 1, 1, 2], &[]),
+        (&[0, 0, 0, 1, 1, 2, 2], &[1]),
+        (&[0, 0, 1, 1, 1, 2, 2], &[0, 2]),
+    ];
+    let scales = [[0.6, 0.6, 0.6, 0.6], [0.9, 0.45, 0.6, 0.5], [0.5, 0.7, 0.61, 0.4]];
+    for (number, (parents, known)) in trees.into_iter().enumerate() {
+        let tree = Hierarchy::from_parents(parents).unwrap();
+        let marks = (0..tree.nodes()).map(|v| known.contains(&v)).collect();
+        let tree = tree.with_known(marks).unwrap();
+        let free = tree.leaves().iter().filter(|&&leaf| !tree.is_known(leaf as usize)).count();
+        let reach = [0, 40, 26, 22, 13][free];
+        let points = tree_points(&tree, reach);
+        let lists = if free == 4 { 1e-8 } else { 1e-12 };
+        for scales in scales {
+            let scales: Vec<f64> =
+                (0..tree.levels()).map(|l| if tree.is_level_known(l) { 0.0 } else { scales[l] }).collect();
+            // Losses that are multiples of one step are on the grid.
+            let used: Vec<f64> = scales.iter().copied().filter(|scale| *scale > 0.0).collect();
+            let is_one = used.iter().all(|scale| *scale == used[0]);
+            let close = if is_one { 1e-8 } else { 3e-4 };
+            for noise in [IntegerNoise::DoubleGeometric, IntegerNoise::DiscreteGaussian] {
+                let log_weight = |v: usize, z: i64| {
+                    let (scale, z) = (scales[tree.level(v)], z as f64);
+                    match noise {
+                        _ if tree.is_known(v) => 0.0,
+                        IntegerNoise::DoubleGeometric => -z.abs() / scale,
+                        IntegerNoise::DiscreteGaussian => -0.5 * z * z / (scale * scale),
+                    }
+                };
+                for kind in [ChangeKind::Added, ChangeKind::Moved] {
+                    let listed = changes(&tree, kind);
+                    let listed: Vec<Listed> =
+                        listed.iter().map(|u| Listed::of(&points, u, log_weight)).collect();
+                    let profile = Profile::of_tree(&tree, &scales, noise, kind).unwrap();
+                    assert_eq!(profile.is_some(), !listed.is_empty());
+                    if let Some(profile) = profile {
+                        let what = format!("tree {number} {scales:?} {noise:?} {kind:?}");
+                        check(&profile, &listed, [lists, close], &what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Tables: single entries, totals beside each other, two rows with both margins, all four entries tied.
+#[test]
+fn tables_are_those_of_all_outcomes() {
+    let two_rows = |columns| Linear::margins(2, columns).unwrap();
+    let systems = [
+        (Linear::none(2), ChangeKind::Moved, 12),
+        (Linear::none(2), ChangeKind::Added, 12),
+        (Linear::partition(&[0, 0, 1, 1]).unwrap(), ChangeKind::Moved, 12),
+        (Linear::subsets(4, &[vec![0, 1]]).unwrap(), ChangeKind::Moved, 12),
+        (two_rows(2), ChangeKind::Smallest, 12),
+        (two_rows(3), ChangeKind::Smallest, 7),
+    ];
+    for (invariant, kind, reach) in systems {
+        let n = invariant.entries();
+        let points: Vec<Vec<i64>> = box_of(n, reach).filter(|z| invariant.holds(z)).collect();
+        let short: Vec<&Vec<i64>> = points.iter().filter(|z| z.iter().all(|x| x.abs() <= 1)).collect();
+        let size = |z: &[i64]| z.iter().map(|x| x.abs()).sum::<i64>();
+        let least = short.iter().map(|z| size(z)).filter(|size| *size > 0).min().unwrap();
+        let is_one = |z: &Vec<i64>| match kind {
+            ChangeKind::Added => size(z) == 1,
+            ChangeKind::Moved => size(z) == 2 && z.iter().sum::<i64>() == 0,
+            ChangeKind::Smallest => size(z) == least,
+        };
+        let changes: Vec<&Vec<i64>> = short.into_iter().filter(|z| is_one(z)).collect();
+        for noise in [IntegerNoise::DoubleGeometric, IntegerNoise::DiscreteGaussian] {
+            let scale = 0.45;
+            let log_weight = |_: usize, z: i64| match noise {
+                IntegerNoise::DoubleGeometric => -(z as f64).abs() / scale,
+                IntegerNoise::DiscreteGaussian => -0.5 * (z * z) as f64 / (scale * scale),
+            };
+            let listed: Vec<Listed> = changes.iter().map(|u| Listed::of(&points, u, log_weight)).collect();
+            let profile = Profile::of_table(&invariant, scale, noise, kind).unwrap().unwrap();
+            check(&profile, &listed, [1e-6, 1e-6], &format!("{invariant:?} {noise:?} {kind:?}"));
+        }
+    }
+    // Three rows are not computed; nothing can change where all is known.
+    let noise = IntegerNoise::DoubleGeometric;
+    let three = Linear::margins(3, 3).unwrap();
+    assert_eq!(Profile::of_table(&three, 1.0, noise, ChangeKind::Smallest).unwrap(), None);
+    let total = Linear::total(3).unwrap();
+    assert_eq!(Profile::of_table(&total, 1.0, noise, ChangeKind::Added).unwrap(), None);
+}
+
+/// rho of conditioned totals has a closed form, also where they are large; so has free noise.
+#[test]
+fn rho_is_that_of_the_closed_forms() {
+    for (lambda, entries) in [(2.0, 2u64), (2.0, 3), (2.0, 10), (2.0, 300), (0.4, 5), (20.0, 30)] {
+        let nodes = entries as usize + 1;
+        let total = Hierarchy::from_parents(&vec![0; nodes]).unwrap();
+        let total = total.with_known((0..nodes).map(|v| v == 0).collect()).unwrap();
+        let noise = IntegerNoise::DoubleGeometric;
+        let moved = Profile::of_tree(&total, &[0.0, lambda], noise, ChangeKind::Moved).unwrap().unwrap();
+        let want = PureNoise::DoubleGeometric.rho_of_total(lambda, entries).unwrap();
+        let got = moved.rho().unwrap();
+        assert!((got / want - 1.0).abs() < 1e-7, "{lambda} {entries}: {got}, not {want}");
+        let free = Profile::of_free(&[lambda, lambda], noise).unwrap().rho().unwrap();
+        assert!((free / (2.0 * PureNoise::DoubleGeometric.rho(lambda)) - 1.0).abs() < 1e-7);
+        let laplace = Profile::of_free_laplace(&[lambda]).rho().unwrap();
+        let want = PureNoise::Laplace.rho(lambda);
+        assert!(laplace > want * (1.0 - 1e-9) && laplace < want * (1.0 + 1e-5), "{laplace}, not {want}");
+    }
+}
+
+/// k releases of one count: a binomial number of them lose epsilon (MATH: "k counts of equal epsilon compose as a binomial").
+#[test]
+fn composed_randomised_response_is_a_binomial() {
+    for (epsilon, releases) in [(0.1, 100u64), (0.5, 7), (1.0, 40), (2.0, 1000), (0.01, 5000)] {
+        let composed =
+            Profile::of_free(&[1.0 / epsilon], IntegerNoise::DoubleGeometric).unwrap().composed(releases);
+        let k = releases as f64;
+        let log_up = -libm::log1p(libm::exp(-epsilon));
+        let p = |ups: u64| {
+            let ups = ups as f64;
+            let log = libm::lgamma(k + 1.0) - libm::lgamma(ups + 1.0) - libm::lgamma(k - ups + 1.0);
+            libm::exp(log + k * log_up - (k - ups) * epsilon)
+        };
+        let delta = |at: f64| -> f64 {
+            let over = (0..=releases).map(|ups| (p(ups), (2.0 * ups as f64 - k) * epsilon));
+            over.filter(|(_, loss)| *loss > at).map(|(p, loss)| -p * libm::expm1(at - loss)).sum()
+        };
+        for delta_wanted in [1e-3, 1e-6, 1e-9] {
+            let got = composed.epsilon(delta_wanted);
+            assert!(delta(got) <= delta_wanted * (1.0 + 1e-9), "{epsilon} {releases}: {got}");
+            assert!(delta(got * 0.999 - 1e-9) > delta_wanted || got == 0.0, "{epsilon} {releases}: {got}");
+        }
+        assert!((composed.epsilon(0.0) / (k * epsilon) - 1.0).abs() < 1e-12);
+    }
+}
+
+/// Composition by powers is that of all sums, also where losses leave their grid; and nothing is ever below them.
+#[test]
+fn composition_is_that_of_all_sums() {
+    let scales = [0.7, 1.3];
+    let noise = IntegerNoise::DiscreteGaussian;
+    let one = Profile::of_free(&scales, noise).unwrap();
+    let points: Vec<Vec<i64>> = box_of(4, 9).collect();
+    // Two releases of both counts are four counts.
+    let log_weight = |v: usize, z: i64| -0.5 * (z * z) as f64 / (scales[v % 2] * scales[v % 2]);
+    let listed = Listed::of(&points, &[1, 1, 1, 1], log_weight);
+    for epsilon in EPSILONS {
+        let (got, want) = (one.composed(2).delta(epsilon), listed.delta(epsilon));
+        assert!(got >= want - 1e-9 && got <= want + 2e-4, "{epsilon}: {got}, not {want}");
+    }
+    // Many releases come close to normal noise.
+    let many = Profile::of_free(&[12.0], noise).unwrap().composed(400);
+    let normal = Profile::normal(20.0 / 12.0);
+    for delta in [1e-2, 1e-6, 1e-10] {
+        let (got, want) = (many.epsilon(delta), normal.epsilon(delta));
+        assert!((got / want - 1.0).abs() < 2e-3, "{delta}: {got}, not {want}");
+        assert!(got < Accountant::Zcdp.epsilon(0.5 * 400.0 / 144.0, delta));
+    }
+}
+
+/// Free Laplace noise: `δ(epsilon) = 1 - e^((epsilon - rate)/2)` (Balle, Barthe and Gaboardi 2020, Thm. 3).
+#[test]
+fn laplace_is_its_closed_form() {
+    for rate in [0.01, 0.5, 3.0] {
+        let profile = Profile::of_free_laplace(&[1.0 / rate]);
+        for share in [0.0, 0.2, 0.5, 0.9, 1.0] {
+            let epsilon = share * rate;
+            let (got, want) = (profile.delta(epsilon), -libm::expm1(0.5 * (epsilon - rate)));
+            assert!(got >= want - 1e-14 && got <= want + 1e-6 * rate, "{rate} {epsilon}: {got}, not {want}");
+        }
+    }
+}
+
+/// What is known of a pure loss, and of rho, bounds what is computed for noise that has them.
+#[test]
+fn bounds_hold() {
+    let mut rng = testing::test_stream(20_261_128);
+    for _ in 0..40 {
+        let (lambda, leaves) = (0.3 + 4.0 * rng.random::<f64>(), rng.random_range(2..7usize));
+        let tree = Hierarchy::from_parents(&vec![0; leaves + 1]).unwrap();
+        let tree = tree.with_known((0..=leaves).map(|v| v == 0).collect()).unwrap();
+        let (releases, delta) = (rng.random_range(1..30), libm::exp(-20.0 * rng.random::<f64>() - 1.0));
+        let of = |noise| Profile::of_tree(&tree, &[0.0, lambda], noise, ChangeKind::Moved).unwrap().unwrap();
+        let geometric = of(IntegerNoise::DoubleGeometric).composed(releases);
+        let pure = Profile::pure(2.0 / lambda).composed(releases);
+        assert!(geometric.epsilon(delta) <= pure.epsilon(delta) * (1.0 + 1e-9));
+        let own = Profile::concentrated(geometric.rho().unwrap());
+        assert!(geometric.epsilon(delta) <= own.epsilon(delta) * (1.0 + 1e-9));
+        let gaussian = of(IntegerNoise::DiscreteGaussian).composed(releases);
+        let rho = Profile::concentrated(releases as f64 / (lambda * lambda));
+        assert!(
+            gaussian.epsilon(delta) <= rho.epsilon(delta) * (1.0 + 1e-9),
+            "{lambda} {leaves} {releases} {delta}"
+        );
+    }
+}

@@ -1,0 +1,549 @@
+//! What integer noise on the nodes of a tree loses, given its sums, for every change of one record.
+//!
+//! A record counts on every node from its leaf up to one that is known, or to the root. The loss of an outcome z is the
+//! sum of `ln w_v(z_v)/w_v(z_v - u_v)` over the nodes that the change u changes, all of them on one path or two. So the
+//! passes of the exact sampler give its law, with the loss as one more index on the path: with the table `T_c(l, s)` of
+//! a node's child on the path and those of all siblings together, `S(t)`,
+//!
+//! `T_v(l + loss_v(s), s) = w_v(s) Σ_t T_c(l, t) S(s - t)`,
+//!
+//! up to the root, or up to the two nodes whose parent both paths meet at, which with all else has the weight
+//! `R(t)` of their sum: `Σ T_a(l, -s) T_b(l', t) R(s + t)` for the loss `l + l'`, a record less in a and one more in b.
+//!
+//! The law of the noise is even, so that z and -z turn a change into its opposite: both tables of a pair see one law of
+//! losses. Leaves with equal surroundings are looked at once.
+//!
+//! **What is cut.** Tables end where less than 1e-19 of their mass is left. All are even and log-concave, and so is the
+//! weight of everything else; conditioned on that, no tail is heavier. The mass of all cuts counts as a loss of its own,
+//! the largest that there is.
+
+use super::losses::{Losses, spread};
+use crate::error::{Error, Result};
+use crate::inference::shapes::{Shapes, Under};
+use crate::invariant::Hierarchy;
+use crate::law::IntegerLaw;
+use crate::privacy::ChangeKind;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// Mass that a table may lack at both ends.
+const CUT: f64 = 1e-19;
+/// Losses of a change on a grid, where they are no multiples of one step.
+const GRID: f64 = 4096.0;
+/// Multiplications of the tables of all changes.
+const MOST: f64 = 2e10;
+/// Changes that differ.
+const MOST_CHANGES: usize = 20_000;
+
+/// The losses of every change of a kind, one of each sort of leaves: added, or moved.
+///
+/// - `laws`: one per level, `None` where the level has no noise.
+///
+/// Errors: tables of more than 2e10 multiplications, and more than 20,000 sorts of changes ([`Error::TooLarge`]).
+pub(super) fn of_changes<L: IntegerLaw>(
+    tree: &Hierarchy,
+    laws: &[Option<L>],
+    kind: ChangeKind,
+) -> Result<Vec<Losses>> {
+    let mut walk = Walk::new(tree, laws)?;
+    match kind {
+        ChangeKind::Added => walk.added(),
+        _ => walk.moved(),
+    }
+}
+
+/// The losses of a change by 1 of each of some nodes with free noise. `laws`: of those nodes.
+pub(super) fn of_free<L: IntegerLaw>(laws: &[L]) -> Losses {
+    let step = step(laws);
+    let beyond = CUT;
+    let one = |law: &L| {
+        let reach = reach(law);
+        let weights = (-reach..=reach).flat_map(|z| {
+            let weight = libm::exp(law.log_weight(z));
+            spread(step, loss(law, z)).map(|(place, share)| (place, weight * share))
+        });
+        Losses::new(step, &weights.collect::<Vec<_>>(), beyond, worst([law]))
+    };
+    let each = laws.iter().map(one).reduce(|all, one| all.and(&one));
+    each.unwrap_or_else(|| Losses::pure(0.0))
+}
+
+/// What noise z of a node loses that gains a record: `ln w(z)/w(z - 1)`.
+fn loss<L: IntegerLaw>(law: &L, z: i64) -> f64 {
+    match law.as_double_geometric() {
+        // All digits of the rate.
+        Some(_) => {
+            if z > 0 {
+                -1.0 / law.scale()
+            } else {
+                1.0 / law.scale()
+            }
+        }
+        None => (0.5 - z as f64) / (law.scale() * law.scale()),
+    }
+}
+
+/// The largest loss of a change by 1 of each of some nodes.
+fn worst<'a, L: IntegerLaw>(laws: impl IntoIterator<Item = &'a L>) -> f64 {
+    laws.into_iter().map(|law| law.as_double_geometric().map_or(f64::INFINITY, |_| 1.0 / law.scale())).sum()
+}
+
+/// A step that the losses of some nodes together are multiples of, if there is one of no more than 32 in the least of
+/// them; else one with about 4,096 of it in all that they can lose.
+fn step<L: IntegerLaw>(laws: &[L]) -> f64 {
+    // Losses are odd multiples of these.
+    let unit = |law: &L| match law.as_double_geometric() {
+        Some(_) => 1.0 / law.scale(),
+        None => 0.5 / (law.scale() * law.scale()),
+    };
+    let range: f64 = laws.iter().map(|law| unit(law) * (2 * reach(law) + 1) as f64).sum();
+    let range = range.min(2.0 * worst(laws));
+    let least = laws.iter().map(unit).fold(f64::INFINITY, f64::min);
+    let divides = |parts: &f64| {
+        laws.iter().all(|law| {
+            let ratio = unit(law) / least * parts;
+            (ratio - libm::round(ratio)).abs() < 1e-13 * ratio
+        })
+    };
+    let exact = (1..=32).map(f64::from).find(divides).map(|parts| least / parts);
+    exact.filter(|step| range / step <= GRID).unwrap_or(range / GRID)
+}
+
+/// The noise beyond which a law has less than [`CUT`] of its mass.
+fn reach<L: IntegerLaw>(law: &L) -> i64 {
+    let total = 1.0 + 2.0 * law.tail(1);
+    let (mut low, mut high) = (0i64, 1i64);
+    while 2.0 * law.tail(high + 1) > CUT * total {
+        (low, high) = (high, 2 * high);
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if 2.0 * law.tail(middle + 1) > CUT * total { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// An even table on `-reach..=reach`.
+#[derive(Debug, Clone)]
+struct Even(Vec<f64>);
+
+impl Even {
+    fn nothing() -> Self {
+        Self(vec![1.0])
+    }
+
+    fn reach(&self) -> i64 {
+        (self.0.len() / 2) as i64
+    }
+
+    fn at(&self, s: i64) -> f64 {
+        usize::try_from(s + self.reach()).ok().and_then(|place| self.0.get(place)).copied().unwrap_or(0.0)
+    }
+
+    /// With the mass 1, cut where next to nothing is left.
+    fn settled(mut self) -> Self {
+        let total: f64 = self.0.iter().sum();
+        let mut sum = 0.0;
+        let cut = self
+            .0
+            .iter()
+            .take_while(|p| {
+                sum += **p;
+                2.0 * sum <= CUT * total
+            })
+            .count();
+        let cut = cut.min(self.0.len() / 2);
+        self.0.truncate(self.0.len() - cut);
+        self.0.drain(..cut);
+        self.0.iter_mut().for_each(|p| *p /= total);
+        self
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        let mut sums = vec![0.0; self.0.len() + other.0.len() - 1];
+        for (i, x) in self.0.iter().enumerate() {
+            sums[i..].iter_mut().zip(&other.0).for_each(|(sum, y)| *sum += x * y);
+        }
+        Self(sums).settled()
+    }
+
+    fn power(&self, mut times: u32) -> Self {
+        let (mut result, mut squares) = (Self::nothing(), self.clone());
+        while times > 0 {
+            if times & 1 == 1 {
+                result = result.and(&squares);
+            }
+            times >>= 1;
+            if times > 0 {
+                squares = squares.and(&squares);
+            }
+        }
+        result
+    }
+}
+
+/// A node with its surroundings: nodes with equal ones are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    shape: u32,
+    /// `None`: a known node, or the root.
+    above: Option<u32>,
+}
+
+/// A table on the path of a change: by loss, in steps, the weights of the node's noise on `-reach..=reach`.
+#[derive(Debug)]
+struct Path {
+    rows: BTreeMap<i64, Vec<f64>>,
+    reach: i64,
+}
+
+struct Walk<'a, L> {
+    laws: &'a [Option<L>],
+    shapes: Shapes,
+    step: f64,
+    /// By shape: its table; the mass that it and all below lack.
+    tables: Vec<(Even, f64)>,
+    places: Vec<Place>,
+    /// By place: those of its children.
+    under: Vec<Vec<u32>>,
+    paths: HashMap<(u32, u32), Rc<Path>>,
+    around: HashMap<u32, Rc<Even>>,
+    /// Multiplications.
+    done: f64,
+}
+
+impl<'a, L: IntegerLaw> Walk<'a, L> {
+    fn new(tree: &Hierarchy, laws: &'a [Option<L>]) -> Result<Self> {
+        tree.check_one_per_level("laws", laws.len())?;
+        let shapes = Shapes::of(tree, &vec![[0, 0]; tree.leaves().len()]);
+        let noisy: Vec<L> = laws.iter().flatten().copied().collect();
+        let mut walk = Self {
+            laws,
+            step: if noisy.is_empty() { 1.0 } else { step(&noisy) },
+            tables: Vec::new(),
+            places: Vec::new(),
+            under: Vec::new(),
+            paths: HashMap::new(),
+            around: HashMap::new(),
+            done: 0.0,
+            shapes,
+        };
+        for shape in 0..walk.shapes.all.len() {
+            let table = walk.table(shape)?;
+            walk.tables.push(table);
+        }
+        let mut found: HashMap<Place, u32> = HashMap::new();
+        let mut place_of = vec![0u32; tree.nodes()];
+        for v in 0..tree.nodes() {
+            let above = (v > 0 && !tree.is_known(v)).then(|| place_of[tree.parent(v)]);
+            let place = Place { shape: walk.shapes.of_node[v], above };
+            place_of[v] = *found.entry(place).or_insert_with(|| {
+                let own = walk.places.len() as u32;
+                walk.places.push(place);
+                walk.under.push(Vec::new());
+                above.into_iter().for_each(|above| walk.under[above as usize].push(own));
+                own
+            });
+        }
+        Ok(walk)
+    }
+
+    /// Counts multiplications. Errors: too many.
+    fn work(&mut self, more: f64) -> Result<()> {
+        self.done += more;
+        if self.done > MOST {
+            return Err(Error::TooLarge {
+                what: "the law of losses".into(),
+                needed: self.done as u64,
+                limit: MOST as u64,
+                unit: "multiplications",
+            });
+        }
+        Ok(())
+    }
+
+    fn law(&self, shape: u32) -> &L {
+        self.laws[self.shapes.all[shape as usize].level].as_ref().expect("a level without noise is known")
+    }
+
+    /// The noise of a node of this shape given what is below it.
+    fn table(&mut self, shape: usize) -> Result<(Even, f64)> {
+        let own = self.shapes.all[shape].clone();
+        let (below, mut lacks) = match &own.under {
+            Under::Leaf(_) => (None, 0.0),
+            Under::Children(children) => {
+                let lacks = children.iter().map(|&(c, n)| f64::from(n) * (self.tables[c as usize].1 + CUT));
+                let lacks = lacks.sum::<f64>();
+                (Some(self.sum(children)?), lacks)
+            }
+        };
+        if own.known {
+            return Ok((Even::nothing(), 0.0));
+        }
+        let law = *self.law(shape as u32);
+        let reach = reach(&law);
+        lacks += 2.0 * CUT;
+        let weight = |s: i64| libm::exp(law.log_weight(s)) * below.as_ref().map_or(1.0, |below| below.at(s));
+        Ok((Even((-reach..=reach).map(weight).collect()).settled(), lacks))
+    }
+
+    /// The sum of some nodes, by shape with how many there are of it.
+    fn sum(&mut self, children: &[(u32, u32)]) -> Result<Even> {
+        let mut all = Even::nothing();
+        for &(child, many) in children {
+            let one = &self.tables[child as usize].0;
+            if one.reach() == 0 || many == 0 {
+                continue;
+            }
+            let length = one.0.len() as f64;
+            self.work(length * length * f64::from(many))?;
+            let power = self.tables[child as usize].0.power(many);
+            self.work((power.0.len() * all.0.len()) as f64)?;
+            all = all.and(&power);
+        }
+        Ok(all)
+    }
+
+    /// The sum of a place's children but for one of each of some shapes.
+    fn siblings(&mut self, place: u32, but: &[u32]) -> Result<Even> {
+        let shape = self.places[place as usize].shape as usize;
+        let Under::Children(mut children) = self.shapes.all[shape].under.clone() else {
+            unreachable!("a parent has children")
+        };
+        for shape in but {
+            children.iter_mut().find(|(child, _)| child == shape).expect("it is one of them").1 -= 1;
+        }
+        self.sum(&children)
+    }
+
+    /// How many children of a place are one of its children's places.
+    fn alike(&self, place: u32, child: u32) -> u32 {
+        let shape = self.places[child as usize].shape;
+        let Under::Children(children) = &self.shapes.all[self.places[place as usize].shape as usize].under
+        else {
+            return 0;
+        };
+        children.iter().find(|(child, _)| *child == shape).map_or(0, |(_, many)| *many)
+    }
+
+    fn is_known(&self, place: u32) -> bool {
+        self.shapes.all[self.places[place as usize].shape as usize].known
+    }
+
+    fn is_leaf(&self, place: u32) -> bool {
+        matches!(self.shapes.all[self.places[place as usize].shape as usize].under, Under::Leaf(_))
+    }
+
+    /// The table at a place above a leaf, or at the leaf, for a record more in that leaf.
+    fn path(&mut self, leaf: u32, to: u32, below: Option<u32>) -> Result<Rc<Path>> {
+        if let Some(path) = self.paths.get(&(leaf, to)) {
+            return Ok(path.clone());
+        }
+        let law = *self.law(self.places[to as usize].shape);
+        let reach = reach(&law);
+        let size = (2 * reach + 1) as usize;
+        let before = match below {
+            None => None,
+            Some(below) => {
+                let path = self.paths[&(leaf, below)].clone();
+                Some((path, self.siblings(to, &[self.places[below as usize].shape])?))
+            }
+        };
+        let mut rows: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+        let mut add = |base: i64, s: i64, weight: f64| {
+            for (more, share) in
+                spread(self.step, loss(&law, s)).into_iter().filter(|(_, share)| *share > 0.0)
+            {
+                let row = rows.entry(base + more).or_insert_with(|| vec![0.0; size]);
+                row[(s + reach) as usize] += weight * share;
+            }
+        };
+        match before {
+            None => (-reach..=reach).for_each(|s| add(0, s, libm::exp(law.log_weight(s)))),
+            Some((path, siblings)) => {
+                let mut work = 0.0;
+                for (&base, row) in &path.rows {
+                    let sums = convolved(row, path.reach, &siblings, reach);
+                    work += (filled(row).len() * size) as f64;
+                    (-reach..=reach).zip(sums).filter(|(_, sum)| *sum > 0.0).for_each(|(s, sum)| {
+                        add(base, s, sum * libm::exp(law.log_weight(s)));
+                    });
+                }
+                self.work(work)?;
+            }
+        }
+        // Of no matter what mass: it is divided by its sum in the end.
+        let total: f64 = rows.values().flatten().sum();
+        rows.values_mut().flatten().for_each(|weight| *weight /= total);
+        let path = Rc::new(Path { rows, reach });
+        self.paths.insert((leaf, to), path.clone());
+        Ok(path)
+    }
+
+    /// The leaves below a place, or that place, in its component; of every one the table at the place.
+    fn leaves(&mut self, place: u32) -> Result<Vec<(u32, Rc<Path>)>> {
+        if self.is_known(place) {
+            return Ok(Vec::new());
+        }
+        if self.is_leaf(place) {
+            return Ok(vec![(place, self.path(place, place, None)?)]);
+        }
+        let mut leaves = Vec::new();
+        for child in self.under[place as usize].clone() {
+            for (leaf, _) in self.leaves(child)? {
+                leaves.push((leaf, self.path(leaf, place, Some(child))?));
+            }
+        }
+        Ok(leaves)
+    }
+
+    /// What the tables of a component lack altogether: each is used once, and those around a node are cut as often.
+    fn lacks(&self, mut place: u32) -> f64 {
+        while let Some(above) = self.places[place as usize].above {
+            place = above;
+        }
+        let shape = self.places[place as usize].shape as usize;
+        let below = |&(child, many): &(u32, u32)| f64::from(many) * (self.tables[child as usize].1 + CUT);
+        2.0 * match &self.shapes.all[shape].under {
+            Under::Children(children) if self.is_known(place) => children.iter().map(below).sum::<f64>(),
+            _ => self.tables[shape].1,
+        }
+    }
+
+    /// The largest loss of a path from a leaf up to below a place.
+    fn worst(&self, leaf: u32, to: Option<u32>) -> f64 {
+        let mut at = Some(leaf);
+        let mut sum = 0.0;
+        while let Some(place) = at.filter(|_| at != to) {
+            sum += worst([self.law(self.places[place as usize].shape)]);
+            at = self.places[place as usize].above;
+        }
+        sum
+    }
+
+    fn added(&mut self) -> Result<Vec<Losses>> {
+        let mut found = Vec::new();
+        for (leaf, path) in self.leaves(0)? {
+            let weights = path.rows.iter().map(|(&loss, row)| (loss, row.iter().sum()));
+            let weights: Vec<(i64, f64)> = weights.collect();
+            found.push(Losses::new(self.step, &weights, self.lacks(leaf), self.worst(leaf, None)));
+        }
+        Ok(found)
+    }
+
+    fn moved(&mut self) -> Result<Vec<Losses>> {
+        let mut found = Vec::new();
+        for meet in 0..self.places.len() as u32 {
+            let mut below = Vec::new();
+            for child in self.under[meet as usize].clone() {
+                below.push((child, self.leaves(child)?));
+            }
+            for (i, (a, of_a)) in below.iter().enumerate() {
+                for (b, of_b) in &below[i..] {
+                    if a == b && self.alike(meet, *a) < 2 {
+                        continue;
+                    }
+                    let rest = self.rest(meet, [*a, *b])?;
+                    for (k, from) in of_a.iter().enumerate() {
+                        for to in &of_b[if a == b { k } else { 0 }..] {
+                            found.push(self.pair(meet, [from, to], &rest)?);
+                            if found.len() > MOST_CHANGES {
+                                return Err(Error::TooLarge {
+                                    what: "changes of one record that differ".into(),
+                                    needed: found.len() as u64,
+                                    limit: MOST_CHANGES as u64,
+                                    unit: "changes",
+                                });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A record that moves between two leaves below two children of a place.
+    fn pair(&mut self, meet: u32, [from, to]: [&(u32, Rc<Path>); 2], rest: &Even) -> Result<Losses> {
+        let mut weights: BTreeMap<i64, f64> = BTreeMap::new();
+        let mut work = 0.0;
+        for (&one, row) in &from.1.rows {
+            // A record less is one more, seen in the mirror.
+            let sums = convolved(row, from.1.reach, rest, to.1.reach);
+            work += (filled(row).len() * sums.len() + sums.len() * to.1.rows.len()) as f64;
+            for (&other, row) in &to.1.rows {
+                let filled = filled(row);
+                let sum: f64 = row[filled.clone()].iter().zip(&sums[filled]).map(|(x, y)| x * y).sum();
+                *weights.entry(one + other).or_default() += sum;
+            }
+        }
+        self.work(work)?;
+        let weights: Vec<(i64, f64)> = weights.into_iter().collect();
+        let worst = self.worst(from.0, Some(meet)) + self.worst(to.0, Some(meet));
+        Ok(Losses::new(self.step, &weights, self.lacks(meet), worst))
+    }
+
+    /// The weight of all else by the sum of two children of a place.
+    fn rest(&mut self, meet: u32, [a, b]: [u32; 2]) -> Result<Even> {
+        let but = [a, b].map(|child| self.places[child as usize].shape);
+        let siblings = self.siblings(meet, &but)?;
+        if self.is_known(meet) {
+            return Ok(siblings);
+        }
+        let own = self.around(meet)?;
+        self.work((siblings.0.len() * own.0.len()) as f64)?;
+        Ok(siblings.and(&own))
+    }
+
+    /// The weight of an open node's own noise and of all outside its subtree, by that noise.
+    fn around(&mut self, place: u32) -> Result<Rc<Even>> {
+        if let Some(around) = self.around.get(&place) {
+            return Ok(around.clone());
+        }
+        let law = *self.law(self.places[place as usize].shape);
+        let outside = match self.places[place as usize].above {
+            None => None,
+            Some(above) => {
+                let siblings = self.siblings(above, &[self.places[place as usize].shape])?;
+                Some(match self.is_known(above) {
+                    true => siblings,
+                    false => {
+                        let own = self.around(above)?;
+                        self.work((siblings.0.len() * own.0.len()) as f64)?;
+                        siblings.and(&own)
+                    }
+                })
+            }
+        };
+        let reach = reach(&law);
+        let weight =
+            |s: i64| libm::exp(law.log_weight(s)) * outside.as_ref().map_or(1.0, |outside| outside.at(s));
+        let around = Rc::new(Even((-reach..=reach).map(weight).collect()).settled());
+        self.around.insert(place, around.clone());
+        Ok(around)
+    }
+}
+
+/// Where a row has weights.
+fn filled(row: &[f64]) -> std::ops::Range<usize> {
+    let from = row.iter().position(|weight| *weight > 0.0).unwrap_or(row.len());
+    let to = row.iter().rposition(|weight| *weight > 0.0).map_or(from, |last| last + 1);
+    from..to
+}
+
+/// `Σ_t row(t) even(s - t)` for s in `-reach..=reach`; the row is on `-own..=own`.
+fn convolved(row: &[f64], own: i64, even: &Even, reach: i64) -> Vec<f64> {
+    let mut sums = vec![0.0; (2 * reach + 1) as usize];
+    for place in filled(row) {
+        let t = place as i64 - own;
+        let from = (t - even.reach()).max(-reach);
+        let to = (t + even.reach()).min(reach);
+        if from > to {
+            continue;
+        }
+        let weights = &even.0[(from - t + even.reach()) as usize..=(to - t + even.reach()) as usize];
+        let sums = &mut sums[(from + reach) as usize..=(to + reach) as usize];
+        sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += row[place] * weight);
+    }
+    sums
+}

@@ -1,0 +1,181 @@
+//! `plan --delta`: what releases pay by the whole law of their loss.
+
+use crate::place::Place;
+use serde_json::Value;
+
+const COUNTS: &str = "zone,group,count\na1,a,5\na2,a,0\nb1,b,120\nb2,b,3\nb3,b,44\nc1,c,7\n";
+
+/// Three levels with noise of epsilon 0.5 each: free, moved to the sums, conditioned on them and on counts >= 0.
+const TREE: &str = r#"
+name = "curves"
+seed = 3
+replicates = 1
+
+[data]
+table = "counts.csv"
+levels = ["group", "zone"]
+count = "count"
+
+[[grid]]
+epsilon = 0.5
+law = "double-geometric"
+method = ["unconstrained", "l2", { kind = "exact", nonnegative = [false, true] }]
+
+[[grid]]
+epsilon = 0.5
+law = "laplace"
+method = ["unconstrained", "l2", "exact"]
+
+[[grid]]
+epsilon = 0.5
+delta = 1e-6
+law = ["discrete-gaussian", "gaussian"]
+method = ["unconstrained", "exact"]
+"#;
+
+/// Two rows of three counts, and a total of six.
+const TABLE: &str = r#"
+name = "table"
+seed = 3
+replicates = 1
+
+[data]
+table = "table.csv"
+count = "count"
+entry = ["row", "column"]
+INVARIANTS
+[[grid]]
+epsilon = 0.5
+law = "double-geometric"
+method = ["exact", "l2"]
+"#;
+
+/// A study that releases nothing.
+const WORLDS: &str = r#"
+name = "worlds"
+seed = 3
+study = "composition"
+
+[worlds]
+worlds = 2
+cases = 2
+epsilon = 1.0
+"#;
+
+fn changes(place: &Place, config: &str, arguments: &[&str]) -> Vec<Value> {
+    let told = place.prints(&[&["plan", config, "--json"], arguments].concat());
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let cells = told["cells"].as_array().unwrap().clone();
+    let mut changes = told["curves"]["changes"].as_array().unwrap().clone();
+    for change in &mut changes {
+        let cell = cells.iter().find(|cell| cell["cell"] == change["cell"]).unwrap();
+        for key in ["law", "method", "nonnegative", "pays"] {
+            change[key] = cell[key].clone();
+        }
+    }
+    changes
+}
+
+/// The least epsilon at delta of so many answers of randomised response: a binomial number of them lose.
+fn binomial(epsilon: f64, answers: u32, delta: f64) -> f64 {
+    let up = 1.0 / (1.0 + libm::exp(-epsilon));
+    let mut law = vec![1.0];
+    for _ in 0..answers {
+        let mut next = vec![0.0; law.len() + 1];
+        law.iter().enumerate().for_each(|(k, p)| {
+            next[k] += p * (1.0 - up);
+            next[k + 1] += p * up;
+        });
+        law = next;
+    }
+    let loss = |k: usize| (2.0 * k as f64 - f64::from(answers)) * epsilon;
+    let at = |own: f64| -> f64 {
+        let over = law.iter().enumerate().filter(|(k, _)| loss(*k) > own);
+        over.map(|(k, p)| -p * libm::expm1(own - loss(k))).sum()
+    };
+    let (mut low, mut high) = (0.0, loss(answers as usize));
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if at(middle) > delta { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[test]
+fn releases_pay_together_what_the_law_of_their_loss_says() {
+    let place = Place::new(&[("counts.csv", COUNTS), ("tree.toml", TREE)]);
+    for (releases, delta) in [(1u32, 1e-3), (20, 1e-6)] {
+        let arguments = ["--delta", &delta.to_string(), "--releases", &releases.to_string()];
+        let all = changes(&place, "tree.toml", &arguments);
+        // Seven cells of pure noise and four of Gaussian, of each a record added and one moved.
+        assert_eq!(all.len(), 22);
+        for change in all {
+            let number = |key: &str| change[key].as_f64();
+            let (epsilon, charged) = (number("epsilon").unwrap(), number("charged").unwrap());
+            assert!(epsilon <= charged * (1.0 + 1e-9), "{change}");
+            let nonnegative = change["nonnegative"].as_bool().unwrap();
+            let [law, method, kind, known] =
+                ["law", "method", "change", "known"].map(|key| change[key].as_str().unwrap());
+            let counts = if kind == "added" { 3 } else { 4 };
+            let want = match (law, method) {
+                ("double-geometric" | "discrete-gaussian", "unconstrained") => "computed",
+                ("double-geometric" | "laplace", "l2") => "noise",
+                ("laplace", "unconstrained") | ("gaussian", _) => "computed",
+                ("double-geometric" | "discrete-gaussian", "exact") if !nonnegative => "computed",
+                _ => "bounded",
+            };
+            assert_eq!(known, want, "{change}");
+            match (law, known) {
+                ("double-geometric", "noise") | ("double-geometric", "computed") if method != "exact" => {
+                    let want = binomial(0.5, counts * releases, delta);
+                    assert!((epsilon / want - 1.0).abs() < 1e-9, "{change}: want {want}");
+                }
+                // What is known of a pure loss bounds that of conditioned noise.
+                ("double-geometric", "computed") => {
+                    let most = binomial(0.5 * f64::from(counts), releases, delta);
+                    assert!(epsilon < most && number("mu").is_some(), "{change}: at most {most}");
+                }
+                ("double-geometric" | "laplace", "bounded") => {
+                    let loss = change["pays"][kind]["epsilon_conditioned"].as_f64().unwrap();
+                    let want = binomial(loss, releases, delta);
+                    assert!((epsilon / want - 1.0).abs() < 1e-9, "{change}: want {want}");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_pay_for_the_change_that_there_is() {
+    let rows = "row,column,count\na,x,3\na,y,0\na,z,5\nb,x,1\nb,y,2\nb,z,2\n";
+    let place = Place::new(&[("table.csv", rows)]);
+    let partition = |by: &str| format!("[[invariant]]\nkind = \"partition\"\nby = [\"{by}\"]\n");
+    let margins = partition("row") + &partition("column");
+    for (invariants, kind, counts) in
+        [(margins.as_str(), "smallest", 4), ("[[invariant]]\nkind = \"total\"\n", "moved", 2)]
+    {
+        place.write("table.toml", &TABLE.replace("INVARIANTS", invariants));
+        let all = changes(&place, "table.toml", &["--delta", "1e-6", "--releases", "10"]);
+        let [exact, l2] = &all[..] else { panic!("{all:?}") };
+        let epsilon = |change: &Value| change["epsilon"].as_f64().unwrap();
+        assert_eq!([&exact["change"], &exact["known"], &l2["known"]], [kind, "computed", "noise"]);
+        let want = binomial(0.5, 10 * counts, 1e-6);
+        assert!((epsilon(l2) / want - 1.0).abs() < 1e-9, "{l2}: want {want}");
+        // Conditioning keeps the pure loss and no more: together it pays more than free noise.
+        let most = binomial(0.5 * f64::from(counts), 10, 1e-6);
+        assert!(epsilon(exact) > want && epsilon(exact) < most, "{exact}: between {want} and {most}");
+    }
+}
+
+#[test]
+fn curves_are_printed_and_refused() {
+    let place = Place::new(&[("counts.csv", COUNTS), ("tree.toml", TREE)]);
+    let told = place.prints(&["plan", "tree.toml", "--delta", "1e-6", "--releases", "12"]);
+    assert!(told.contains("What 12 releases of a cell pay together at delta 1e-6"), "{told}");
+    place.refuses(&["plan", "tree.toml", "--delta", "1"], &["above 0 and below 1"]);
+    place.refuses(&["plan", "tree.toml", "--releases", "2"], &["--delta"]);
+    place.refuses(&["plan", "tree.toml", "--delta", "1e-6", "--releases", "0"], &["--releases"]);
+    place.write("worlds.toml", WORLDS);
+    place.refuses(&["plan", "worlds.toml", "--delta", "1e-6"], &["--delta", "composition"]);
+}
