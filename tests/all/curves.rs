@@ -57,8 +57,8 @@ seed = 3
 study = "composition"
 
 [worlds]
-worlds = 2
-cases = 2
+worlds = 3
+cases = 10
 epsilon = 1.0
 "#;
 
