@@ -121,7 +121,7 @@ fn check(profile: &Profile, listed: &[Listed], [lists, close]: [f64; 2], what: &
         let want = listed.iter().map(|one| one.second_error(alpha)).fold(1.0, f64::min);
         let got = profile.error_of_second_kind(alpha);
         assert!(
-            got <= want + lists && got >= want - 3.0 * close - lists,
+            got <= want + lists && got >= want - 10.0 * close - lists,
             "{what}: f({alpha}) is {got}, not {want}"
         );
     }
@@ -172,6 +172,7 @@ fn trees_are_those_of_all_outcomes() {
             // Losses that are multiples of one step are on the grid.
             let used: Vec<f64> = scales.iter().copied().filter(|scale| *scale > 0.0).collect();
             let is_one = used.iter().all(|scale| *scale == used[0]);
+            // Else each of up to six nodes puts its loss on two points of a grid of 4,096 in all, 0.003 apart.
             let close = if is_one { 1e-8 } else { 3e-4 };
             for noise in [IntegerNoise::DoubleGeometric, IntegerNoise::DiscreteGaussian] {
                 let log_weight = |v: usize, z: i64| {
