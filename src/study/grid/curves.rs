@@ -25,6 +25,8 @@ pub(super) fn curves(plan: &Plan, delta: f64, releases: u64) -> Curves {
             let times = releases as f64;
             let charged = match price.loss.accountant {
                 Some(accountant) => price.rho.value().map(|rho| accountant.epsilon(times * rho, delta)),
+                // What is declared at a larger delta says nothing at this one.
+                None if times * price.loss.delta > delta => None,
                 None => price.epsilon().map(|epsilon| times * epsilon),
             };
             let found = profile(cell, &plan.subject, &statements, kind, price);

@@ -109,10 +109,10 @@ impl Profile {
     ) -> Result<Option<Self>> {
         let found = match noise {
             IntegerNoise::DoubleGeometric => {
-                table::of_changes(invariant, scale, noise, DoubleGeometric::new, kind)?
+                table::of_changes(invariant, scale, noise, &DoubleGeometric::new, kind)?
             }
             IntegerNoise::DiscreteGaussian => {
-                table::of_changes(invariant, scale, noise, DiscreteGaussian::new, kind)?
+                table::of_changes(invariant, scale, noise, &DiscreteGaussian::new, kind)?
             }
         };
         Ok(found.and_then(Self::of))

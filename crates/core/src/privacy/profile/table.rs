@@ -22,7 +22,7 @@ pub(super) fn of_changes<L: IntegerLaw>(
     invariant: &Linear,
     scale: f64,
     noise: IntegerNoise,
-    make: impl Fn(f64) -> Result<L>,
+    make: &dyn Fn(f64) -> Result<L>,
     kind: ChangeKind,
 ) -> Result<Option<Vec<Losses>>> {
     let mut alike: HashMap<(usize, Vec<Row>), (Component, usize)> = HashMap::new();
@@ -35,26 +35,50 @@ pub(super) fn of_changes<L: IntegerLaw>(
     let Some(forms) = parts.iter().map(|(component, _)| form(component)).collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
-    // Entries that are tied admit no record; of changes between them those of the fewest are the smallest.
-    let fewest = forms.iter().map(|(_, times)| *times).min().unwrap_or(1);
-    let times = if kind == ChangeKind::Smallest { fewest } else { 1 };
+    if kind == ChangeKind::Smallest {
+        // As long as a record can be added or moved, that is the smallest change.
+        for records in [ChangeKind::Added, ChangeKind::Moved] {
+            let found = of_changes(invariant, scale, noise, make, records)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
     let (mut added, mut moved) = (Vec::new(), Vec::new());
-    for ((tree, _), (_, many)) in forms.iter().zip(&parts).filter(|((_, own), _)| *own == times) {
-        let laws = vec![Some(make(noise.scale_of_power(scale, times))?); tree.levels()];
-        let own = tree::of_changes(tree, &laws, ChangeKind::Added)?;
-        added.extend(own.into_iter().map(|losses| (losses, *many)));
-        if kind != ChangeKind::Added {
-            moved.extend(tree::of_changes(tree, &laws, ChangeKind::Moved)?);
+    let mut smallest: (u32, Vec<Losses>) = (u32::MAX, Vec::new());
+    for (part, ((tree, times), (_, many))) in forms.iter().zip(&parts).enumerate() {
+        let laws = vec![Some(make(noise.scale_of_power(scale, *times))?); tree.levels()];
+        match (kind, times) {
+            // Entries that are tied admit no record.
+            (ChangeKind::Added | ChangeKind::Moved, 2..) => {}
+            (ChangeKind::Added | ChangeKind::Moved, _) => {
+                let own = tree::of_changes(tree, &laws, ChangeKind::Added)?;
+                added.extend(own.into_iter().map(|losses| (losses, part, *many)));
+                if kind == ChangeKind::Moved {
+                    moved.extend(tree::of_changes(tree, &laws, ChangeKind::Moved)?);
+                }
+            }
+            (ChangeKind::Smallest, _) => {
+                for (size, change) in [(*times, ChangeKind::Added), (2 * times, ChangeKind::Moved)] {
+                    let own = tree::of_changes(tree, &laws, change)?;
+                    if !own.is_empty() && size < smallest.0 {
+                        smallest = (size, Vec::new());
+                    }
+                    if size == smallest.0 {
+                        smallest.1.extend(own);
+                    }
+                }
+            }
         }
     }
     let found: Vec<Losses> = match kind {
-        ChangeKind::Added => added.into_iter().map(|(losses, _)| losses).collect(),
-        ChangeKind::Smallest => added.into_iter().map(|(losses, _)| losses).chain(moved).collect(),
+        ChangeKind::Added => added.into_iter().map(|(losses, ..)| losses).collect(),
+        ChangeKind::Smallest => smallest.1,
         // A record can move between parts, too, where it can be added in both.
         ChangeKind::Moved => {
-            for (i, (one, many)) in added.iter().enumerate() {
-                let others = added[i + 1..].iter().map(|(other, _)| other);
-                moved.extend(others.chain((*many > 1).then_some(one)).map(|other| one.and(other)));
+            for (i, (one, part, many)) in added.iter().enumerate() {
+                let others = added[i..].iter().filter(|(_, other, _)| other != part || *many > 1);
+                moved.extend(others.map(|(other, ..)| one.and(other)));
             }
             moved
         }
@@ -62,13 +86,15 @@ pub(super) fn of_changes<L: IntegerLaw>(
     Ok((!found.is_empty()).then_some(found))
 }
 
-/// The tree of a component, and how many of its entries each node stands for; `None` if it has none.
+/// The tree of a component, and how many of its entries each node stands for; `None` if it has none, and where a record
+/// could be moved between entries that are tied.
 fn form(component: &Component) -> Option<(Hierarchy, u32)> {
     if component.rows.is_empty() {
         return Some((Hierarchy::from_parents(&[0]).ok()?, 1));
     }
     match component.tree() {
         Some(tree) => Some((tree.hierarchy, 1)),
+        None if component.equal_columns().iter().any(|(_, entries)| entries.len() > 1) => None,
         None => tied(component),
     }
 }
