@@ -646,6 +646,15 @@ fn mechanisms_see_the_counts_and_say_what_they_pay() {
         (Some(1.0), Some("declared")),
         "{plan:#}"
     );
+    // What it says at delta 1e-9 it does not say at a smaller one.
+    for (delta, charged) in [("2e-9", Some(2.0)), ("1.9e-9", None)] {
+        let twice = ["plan", "config.toml", "--json", "--delta", delta, "--releases", "2"];
+        let plan: serde_json::Value = serde_json::from_str(&place.prints(&twice)).unwrap();
+        let changes = plan["curves"]["changes"].as_array().unwrap();
+        let own = changes.iter().find(|change| change["cell"] == plan["cells"][1]["cell"]).unwrap();
+        let [of, epsilon] = ["charged", "epsilon"].map(|key| own[key].as_f64());
+        assert_eq!((own["change"].as_str(), of, epsilon), (Some("added"), charged, None), "{delta}");
+    }
     place.prints(&["run", "config.toml", "--out", "out"]);
     let rows: Vec<ErrorRow> = place.rows("out");
     assert!(rows[60..].iter().all(|row| row.l1 == 0.0 && row.invariant_ok));

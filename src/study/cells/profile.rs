@@ -4,6 +4,7 @@ use super::Statements;
 use crate::catalogue::Family;
 use crate::grid::Cell;
 use crate::input::Subject;
+use crate::invariant::Hierarchy;
 use crate::privacy::{ChangeKind, Gamma, IntegerNoise, Price, Profile, Rho, TreeChange, TreeCosts};
 
 /// How a curve is known.
@@ -35,26 +36,21 @@ pub(in crate::study) fn profile(
     kind: ChangeKind,
     price: &Price,
 ) -> Option<(Profile, Known)> {
-    let own = (price.gamma == Gamma::Proved && !price.is_bound())
-        .then(|| computed(cell, subject, statements, kind))
-        .flatten();
     let family = cell.at.law.family();
     // Normal noise has the curve of two normal laws, under equations itself, under convex inequalities as a bound.
-    let own = own.or(match (family, price.rho) {
-        (Family::Gaussian, Rho::Computed(rho)) => {
-            Some((Profile::normal((2.0 * rho).sqrt()), Known::Computed))
-        }
-        (Family::Gaussian, Rho::OfNoise(rho)) => Some((Profile::normal((2.0 * rho).sqrt()), Known::OfNoise)),
+    let normal = |rho: f64| Profile::normal((2.0 * rho).sqrt());
+    let is_exact = price.gamma == Gamma::Proved && !price.is_bound();
+    let computed = match (family, price.rho) {
+        (Family::Gaussian, Rho::Computed(rho)) => Some((normal(rho), Known::Computed)),
+        (Family::Gaussian, Rho::OfNoise(rho)) => Some((normal(rho), Known::OfNoise)),
+        _ if is_exact => computed(cell, subject, statements, kind),
         _ => None,
-    });
-    let of_rho = |rho: f64| match family {
-        Family::Gaussian => Profile::normal((2.0 * rho).sqrt()),
-        _ => Profile::concentrated(rho),
     };
-    own.or_else(|| {
+    computed.or_else(|| {
         let bound = match family {
             _ if price.loss.delta > 0.0 && price.gamma == Gamma::Declared => None,
-            Family::Gaussian | Family::DiscreteGaussian => price.rho.value().map(of_rho),
+            Family::Gaussian => price.rho.value().map(normal),
+            Family::DiscreteGaussian => price.rho.value().map(Profile::concentrated),
             Family::Euclidean | Family::Laplace | Family::DoubleGeometric => {
                 price.epsilon().map(Profile::pure)
             }
@@ -63,7 +59,7 @@ pub(in crate::study) fn profile(
     })
 }
 
-/// The curve where it is computed: free noise, normal noise under equations, and integer noise under such equations as
+/// The curve of other noise where it is computed: of free noise, and of integer noise under such equations as
 /// [`Profile::of_tree`] and [`Profile::of_table`] serve and within their limits.
 fn computed(
     cell: &Cell,
@@ -100,18 +96,18 @@ fn computed(
 
 /// The scales of the counts that a change of one record changes, of the change that changes most of them; every other
 /// changes some of those. `None`: not all leaves lie on one level, so that none need be the worst.
-fn on_path(tree: &crate::invariant::Hierarchy, scales: &[f64], kind: ChangeKind) -> Option<Vec<f64>> {
+fn on_path(tree: &Hierarchy, scales: &[f64], kind: ChangeKind) -> Option<Vec<f64>> {
     let last = tree.levels() - 1;
     if tree.leaves().iter().any(|&leaf| tree.level(leaf as usize) != last) {
         return None;
     }
     let ones = vec![1.0; tree.levels()];
     let costs = TreeCosts::new(tree, &ones).ok()?;
-    let added = costs.worst_added();
-    let worst = if kind == ChangeKind::Moved { None } else { added }.or_else(|| match kind {
-        ChangeKind::Added => None,
-        _ => costs.worst_moved(),
-    })?;
+    let worst = match kind {
+        ChangeKind::Added => costs.worst_added(),
+        ChangeKind::Moved => costs.worst_moved(),
+        ChangeKind::Smallest => costs.worst_added().or_else(|| costs.worst_moved()),
+    }?;
     // So many of the lowest levels, on one path or on two.
     let paths = if matches!(worst.change, TreeChange::Added(_)) { 1 } else { 2 };
     let levels = worst.cost as usize / paths;

@@ -33,7 +33,7 @@ mod pull;
 mod real_rejection;
 mod rejection;
 mod release;
-mod table;
+pub(crate) mod table;
 mod tilt;
 mod tree_rejection;
 mod truncated;

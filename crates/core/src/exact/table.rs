@@ -5,7 +5,7 @@ use crate::law::Law;
 use crate::rng::{Rng, open01};
 
 /// Truncation of one table: both tails together lose at most this fraction of the mass.
-pub(super) const TRUNCATION: f64 = 1e-18;
+pub(crate) const TRUNCATION: f64 = 1e-18;
 /// Entries of one table.
 pub(super) const MAX_ENTRIES: usize = 1 << 18;
 
@@ -43,7 +43,7 @@ impl Table {
     /// most the fraction `cut`.
     ///
     /// Errors: [`Error::TooLarge`]; no weight above 0.
-    pub(super) fn from_weights(lo: i64, mut p: Vec<f64>, lost: f64, cut: f64) -> Result<Self> {
+    pub(crate) fn from_weights(lo: i64, mut p: Vec<f64>, lost: f64, cut: f64) -> Result<Self> {
         let total: f64 = p.iter().sum();
         if !(total > 0.0 && total.is_finite()) {
             return Err(nothing_left());
@@ -156,7 +156,7 @@ impl Table {
     }
 
     /// The law of a draw that is kept with probability `w(z)`.
-    pub(super) fn weighted<L: Law<Value = i64>>(&self, law: &L, cut: f64) -> Result<Self> {
+    pub(crate) fn weighted<L: Law<Value = i64>>(&self, law: &L, cut: f64) -> Result<Self> {
         let weights = self.support().zip(&self.p).map(|(z, p)| p * libm::exp(law.log_weight(z))).collect();
         let mut table = Self::from_weights(self.lo, weights, self.lost, cut)?;
         table.log_mass += self.log_mass;
@@ -185,7 +185,7 @@ impl Table {
     }
 
     /// The entries, from the first of the support on.
-    pub(super) fn entries(&self) -> &[f64] {
+    pub(crate) fn entries(&self) -> &[f64] {
         &self.p
     }
 
@@ -248,7 +248,7 @@ pub(super) fn outwards(target: f64, from: i64, (lo, hi): (i64, i64), weight: imp
 }
 
 /// The smallest `z` with `w(z) < exp(-45)`: what lies beyond is below the truncation.
-pub(super) fn reach<L: Law<Value = i64>>(law: &L) -> i64 {
+pub(crate) fn reach<L: Law<Value = i64>>(law: &L) -> i64 {
     let (mut inside, mut outside) = (0, 1i64);
     while law.log_weight(outside) >= -45.0 {
         (inside, outside) = (outside, 2 * outside);

@@ -103,11 +103,6 @@ impl Losses {
         Self::new(step, &weights, 0.0, rate)
     }
 
-    /// The largest loss; infinite where every loss is possible.
-    pub fn worst(&self) -> f64 {
-        self.worst
-    }
-
     /// The losses that the law has, ascending, with their probabilities under P; what is not on the grid left out.
     pub fn each(&self) -> impl DoubleEndedIterator<Item = (f64, f64)> + '_ {
         let of = |(i, &p): (usize, &f64)| ((self.first + i as i64) as f64 * self.step, p);

@@ -17,11 +17,12 @@ mod tests;
 pub use losses::Losses;
 pub use noise::IntegerNoise;
 
+use self::tree::Walk;
 use super::accountant::Accountant;
 use super::{ChangeKind, normal_curve};
 use crate::error::Result;
 use crate::invariant::{Hierarchy, Linear};
-use crate::law::{DiscreteGaussian, DoubleGeometric};
+use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
 use crate::rng::{normal_cdf, normal_quantile};
 
 /// What is known of the losses of one change.
@@ -67,32 +68,35 @@ impl Profile {
     /// - `kind`: one record added, or moved; the smallest change is the first of these that there is.
     ///
     /// `None`: there is no such change. Errors: not one scale for each level, one beyond the law's range, tables that
-    /// take more than 2e10 multiplications, more than 20,000 changes that differ ([`crate::Error::TooLarge`]).
+    /// have more than 2^18 entries or take more than 2e10 multiplications, more than 20,000 changes that differ ([`crate::Error::TooLarge`]).
     pub fn of_tree(
         tree: &Hierarchy,
         scales: &[f64],
         noise: IntegerNoise,
         kind: ChangeKind,
     ) -> Result<Option<Self>> {
-        if kind == ChangeKind::Smallest {
-            let added = Self::of_tree(tree, scales, noise, ChangeKind::Added)?;
-            return match added {
-                Some(added) => Ok(Some(added)),
-                None => Self::of_tree(tree, scales, noise, ChangeKind::Moved),
-            };
-        }
         let noisy = |scale: &f64| (*scale > 0.0).then_some(*scale);
-        let found = match noise {
+        match noise {
             IntegerNoise::DoubleGeometric => {
                 let laws = scales.iter().map(|scale| noisy(scale).map(DoubleGeometric::new).transpose());
-                tree::of_changes(tree, &laws.collect::<Result<Vec<_>>>()?, kind)?
+                Self::on_tree(tree, &laws.collect::<Result<Vec<_>>>()?, kind)
             }
             IntegerNoise::DiscreteGaussian => {
                 let laws = scales.iter().map(|scale| noisy(scale).map(DiscreteGaussian::new).transpose());
-                tree::of_changes(tree, &laws.collect::<Result<Vec<_>>>()?, kind)?
+                Self::on_tree(tree, &laws.collect::<Result<Vec<_>>>()?, kind)
             }
-        };
-        Ok(Self::of(found))
+        }
+    }
+
+    fn on_tree<L: IntegerLaw>(
+        tree: &Hierarchy,
+        laws: &[Option<L>],
+        kind: ChangeKind,
+    ) -> Result<Option<Self>> {
+        let mut walk = Walk::new(tree, laws)?;
+        let added = if kind == ChangeKind::Moved { Vec::new() } else { walk.added()? };
+        let is_enough = kind == ChangeKind::Added || !added.is_empty();
+        Ok(Self::of(if is_enough { added } else { walk.moved()? }))
     }
 
     /// What integer noise on the entries of a table pays that is conditioned on equations.
@@ -124,16 +128,16 @@ impl Profile {
 
     /// What free integer noise pays where counts with these scales change by 1 each.
     ///
-    /// Errors: a scale beyond the law's range.
+    /// Errors: a scale beyond the law's range, or so large that its table has more than 2^18 entries.
     pub fn of_free(scales: &[f64], noise: IntegerNoise) -> Result<Self> {
         let losses = match noise {
             IntegerNoise::DoubleGeometric => {
                 let laws = scales.iter().map(|&scale| DoubleGeometric::new(scale));
-                tree::of_free(&laws.collect::<Result<Vec<_>>>()?)
+                tree::of_free(&laws.collect::<Result<Vec<_>>>()?)?
             }
             IntegerNoise::DiscreteGaussian => {
                 let laws = scales.iter().map(|&scale| DiscreteGaussian::new(scale));
-                tree::of_free(&laws.collect::<Result<Vec<_>>>()?)
+                tree::of_free(&laws.collect::<Result<Vec<_>>>()?)?
             }
         };
         Ok(Self(vec![Curve::Losses(losses)]))
@@ -160,17 +164,6 @@ impl Profile {
     /// What a rho-zCDP release pays at most.
     pub fn concentrated(rho: f64) -> Self {
         Self(vec![Curve::Concentrated(rho)])
-    }
-
-    /// The worse of two at every place.
-    pub fn or(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-
-    /// How many changes differ.
-    pub fn changes(&self) -> usize {
-        self.0.len()
     }
 
     /// The least delta with which the release is (epsilon, delta)-private. `epsilon` >= 0.

@@ -7,7 +7,7 @@
 
 use super::losses::Losses;
 use super::noise::IntegerNoise;
-use super::tree;
+use super::tree::Walk;
 use crate::error::Result;
 use crate::invariant::{Component, Hierarchy, Linear};
 use crate::lattice::Row;
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 /// The losses of every change of a kind. `None`: they are not computed under these equations, or there is no such change.
 ///
-/// Errors: as [`tree::of_changes`]; a scale beyond the law's range.
+/// Errors: as [`Walk::new`] and [`Walk::moved`]; a scale beyond the law's range.
 pub(super) fn of_changes<L: IntegerLaw>(
     invariant: &Linear,
     scale: f64,
@@ -52,15 +52,15 @@ pub(super) fn of_changes<L: IntegerLaw>(
             // Entries that are tied admit no record.
             (ChangeKind::Added | ChangeKind::Moved, 2..) => {}
             (ChangeKind::Added | ChangeKind::Moved, _) => {
-                let own = tree::of_changes(tree, &laws, ChangeKind::Added)?;
-                added.extend(own.into_iter().map(|losses| (losses, part, *many)));
+                let mut walk = Walk::new(tree, &laws)?;
+                added.extend(walk.added()?.into_iter().map(|losses| (losses, part, *many)));
                 if kind == ChangeKind::Moved {
-                    moved.extend(tree::of_changes(tree, &laws, ChangeKind::Moved)?);
+                    moved.extend(walk.moved()?);
                 }
             }
             (ChangeKind::Smallest, _) => {
-                for (size, change) in [(*times, ChangeKind::Added), (2 * times, ChangeKind::Moved)] {
-                    let own = tree::of_changes(tree, &laws, change)?;
+                let mut walk = Walk::new(tree, &laws)?;
+                for (size, own) in [(*times, walk.added()?), (2 * times, walk.moved()?)] {
                     if !own.is_empty() && size < smallest.0 {
                         smallest = (size, Vec::new());
                     }

@@ -13,21 +13,20 @@
 //! The law of the noise is even, so that z and -z turn a change into its opposite: both tables of a pair see one law of
 //! losses. Leaves with equal surroundings are looked at once.
 //!
-//! **What is cut.** Tables end where less than 1e-19 of their mass is left. All are even and log-concave, and so is the
-//! weight of everything else; conditioned on that, no tail is heavier. The mass of all cuts counts as a loss of its own,
-//! the largest that there is.
+//! **What is cut.** Tables ([`Table`]) end where less than 1e-18 of their mass is left, and know what they lost. All are even
+//! and log-concave, and so is the weight of everything else; conditioned on that, no tail is heavier. The mass of all cuts
+//! counts as a loss of its own, the largest that there is.
 
 use super::losses::{Losses, spread};
 use crate::error::{Error, Result};
+use crate::exact::Table;
+use crate::exact::table::{TRUNCATION, reach};
 use crate::inference::shapes::{Shapes, Under};
 use crate::invariant::Hierarchy;
 use crate::law::IntegerLaw;
-use crate::privacy::ChangeKind;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// Mass that a table may lack at both ends.
-const CUT: f64 = 1e-19;
 /// Losses of a change on a grid, where they are no multiples of one step.
 const GRID: f64 = 4096.0;
 /// Multiplications of the tables of all changes.
@@ -35,50 +34,34 @@ const MOST: f64 = 2e10;
 /// Changes that differ.
 const MOST_CHANGES: usize = 20_000;
 
-/// The losses of every change of a kind, one of each sort of leaves: added, or moved.
-///
-/// - `laws`: one per level, `None` where the level has no noise.
-///
-/// Errors: tables of more than 2e10 multiplications, and more than 20,000 sorts of changes ([`Error::TooLarge`]).
-pub(super) fn of_changes<L: IntegerLaw>(
-    tree: &Hierarchy,
-    laws: &[Option<L>],
-    kind: ChangeKind,
-) -> Result<Vec<Losses>> {
-    let mut walk = Walk::new(tree, laws)?;
-    match kind {
-        ChangeKind::Added => walk.added(),
-        _ => walk.moved(),
-    }
-}
-
 /// The losses of a change by 1 of each of some nodes with free noise. `laws`: of those nodes.
-pub(super) fn of_free<L: IntegerLaw>(laws: &[L]) -> Losses {
+///
+/// Errors: a scale so large that the table of a law has more than 2^18 entries ([`Error::TooLarge`]).
+pub(super) fn of_free<L: IntegerLaw>(laws: &[L]) -> Result<Losses> {
     let step = step(laws);
-    let beyond = CUT;
-    let one = |law: &L| {
-        let reach = reach(law);
-        let weights = (-reach..=reach).flat_map(|z| {
-            let weight = libm::exp(law.log_weight(z));
-            spread(step, loss(law, z)).map(|(place, share)| (place, weight * share))
+    let mut all: Option<Losses> = None;
+    for law in laws {
+        let table = Table::of_law(law, i64::MIN, i64::MAX)?;
+        let weights = table
+            .support()
+            .zip(table.entries())
+            .flat_map(|(z, weight)| spread(step, loss(law, z)).map(|(place, share)| (place, weight * share)));
+        let weights: Vec<(i64, f64)> = weights.collect();
+        let one = Losses::new(step, &weights, table.lost() + TRUNCATION, worst([law]));
+        all = Some(match all {
+            None => one,
+            Some(all) => all.and(&one),
         });
-        Losses::new(step, &weights.collect::<Vec<_>>(), beyond, worst([law]))
-    };
-    let each = laws.iter().map(one).reduce(|all, one| all.and(&one));
-    each.unwrap_or_else(|| Losses::pure(0.0))
+    }
+    Ok(all.unwrap_or_else(|| Losses::pure(0.0)))
 }
 
 /// What noise z of a node loses that gains a record: `ln w(z)/w(z - 1)`.
 fn loss<L: IntegerLaw>(law: &L, z: i64) -> f64 {
     match law.as_double_geometric() {
         // All digits of the rate.
-        Some(_) => {
-            if z > 0 {
-                -1.0 / law.scale()
-            } else {
-                1.0 / law.scale()
-            }
-        }
+        Some(_) if z > 0 => -1.0 / law.scale(),
+        Some(_) => 1.0 / law.scale(),
         None => (0.5 - z as f64) / (law.scale() * law.scale()),
     }
 }
@@ -109,77 +92,9 @@ fn step<L: IntegerLaw>(laws: &[L]) -> f64 {
     exact.filter(|step| range / step <= GRID).unwrap_or(range / GRID)
 }
 
-/// The noise beyond which a law has less than [`CUT`] of its mass.
-fn reach<L: IntegerLaw>(law: &L) -> i64 {
-    let total = 1.0 + 2.0 * law.tail(1);
-    let (mut low, mut high) = (0i64, 1i64);
-    while 2.0 * law.tail(high + 1) > CUT * total {
-        (low, high) = (high, 2 * high);
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if 2.0 * law.tail(middle + 1) > CUT * total { low = middle } else { high = middle }
-    }
-    high
-}
-
-/// An even table on `-reach..=reach`.
-#[derive(Debug, Clone)]
-struct Even(Vec<f64>);
-
-impl Even {
-    fn nothing() -> Self {
-        Self(vec![1.0])
-    }
-
-    fn reach(&self) -> i64 {
-        (self.0.len() / 2) as i64
-    }
-
-    fn at(&self, s: i64) -> f64 {
-        usize::try_from(s + self.reach()).ok().and_then(|place| self.0.get(place)).copied().unwrap_or(0.0)
-    }
-
-    /// With the mass 1, cut where next to nothing is left.
-    fn settled(mut self) -> Self {
-        let total: f64 = self.0.iter().sum();
-        let mut sum = 0.0;
-        let cut = self
-            .0
-            .iter()
-            .take_while(|p| {
-                sum += **p;
-                2.0 * sum <= CUT * total
-            })
-            .count();
-        let cut = cut.min(self.0.len() / 2);
-        self.0.truncate(self.0.len() - cut);
-        self.0.drain(..cut);
-        self.0.iter_mut().for_each(|p| *p /= total);
-        self
-    }
-
-    fn and(&self, other: &Self) -> Self {
-        let mut sums = vec![0.0; self.0.len() + other.0.len() - 1];
-        for (i, x) in self.0.iter().enumerate() {
-            sums[i..].iter_mut().zip(&other.0).for_each(|(sum, y)| *sum += x * y);
-        }
-        Self(sums).settled()
-    }
-
-    fn power(&self, mut times: u32) -> Self {
-        let (mut result, mut squares) = (Self::nothing(), self.clone());
-        while times > 0 {
-            if times & 1 == 1 {
-                result = result.and(&squares);
-            }
-            times >>= 1;
-            if times > 0 {
-                squares = squares.and(&squares);
-            }
-        }
-        result
-    }
+/// The sum of no nodes.
+fn nothing() -> Table {
+    Table::from_weights(0, vec![1.0], 0.0, TRUNCATION).expect("a weight above 0")
 }
 
 /// A node with its surroundings: nodes with equal ones are alike.
@@ -197,23 +112,29 @@ struct Path {
     reach: i64,
 }
 
-struct Walk<'a, L> {
+/// The losses of every change of one record on a tree, one of each sort of leaves.
+pub(super) struct Walk<'a, L> {
     laws: &'a [Option<L>],
     shapes: Shapes,
     step: f64,
-    /// By shape: its table; the mass that it and all below lack.
-    tables: Vec<(Even, f64)>,
+    /// By shape: its table; what it lost with all below, of a known node what those below lost.
+    tables: Vec<(Table, f64)>,
+    /// By shape and number: the sum of so many.
+    powers: HashMap<(u32, u32), Rc<Table>>,
     places: Vec<Place>,
     /// By place: those of its children.
     under: Vec<Vec<u32>>,
     paths: HashMap<(u32, u32), Rc<Path>>,
-    around: HashMap<u32, Rc<Even>>,
+    around: HashMap<u32, Rc<Table>>,
     /// Multiplications.
     done: f64,
 }
 
 impl<'a, L: IntegerLaw> Walk<'a, L> {
-    fn new(tree: &Hierarchy, laws: &'a [Option<L>]) -> Result<Self> {
+    /// Prepares the tables of all subtrees. `laws`: one per level, `None` where the level has no noise.
+    ///
+    /// Errors: tables of more than 2^18 entries, or of more than 2e10 multiplications ([`Error::TooLarge`]).
+    pub(super) fn new(tree: &Hierarchy, laws: &'a [Option<L>]) -> Result<Self> {
         tree.check_one_per_level("laws", laws.len())?;
         let shapes = Shapes::of(tree, &vec![[0, 0]; tree.leaves().len()]);
         let noisy: Vec<L> = laws.iter().flatten().copied().collect();
@@ -221,6 +142,7 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
             laws,
             step: if noisy.is_empty() { 1.0 } else { step(&noisy) },
             tables: Vec::new(),
+            powers: HashMap::new(),
             places: Vec::new(),
             under: Vec::new(),
             paths: HashMap::new(),
@@ -266,46 +188,68 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
         self.laws[self.shapes.all[shape as usize].level].as_ref().expect("a level without noise is known")
     }
 
-    /// The noise of a node of this shape given what is below it.
-    fn table(&mut self, shape: usize) -> Result<(Even, f64)> {
+    /// The noise of a node of this shape given what is below it, and what was lost.
+    fn table(&mut self, shape: usize) -> Result<(Table, f64)> {
         let own = self.shapes.all[shape].clone();
-        let (below, mut lacks) = match &own.under {
-            Under::Leaf(_) => (None, 0.0),
-            Under::Children(children) => {
-                let lacks = children.iter().map(|&(c, n)| f64::from(n) * (self.tables[c as usize].1 + CUT));
-                let lacks = lacks.sum::<f64>();
-                (Some(self.sum(children)?), lacks)
-            }
+        let below = match &own.under {
+            Under::Leaf(_) => None,
+            Under::Children(children) => Some(self.sum(children)?),
         };
         if own.known {
-            return Ok((Even::nothing(), 0.0));
+            return Ok((nothing(), below.map_or(0.0, |below| below.lost())));
         }
-        let law = *self.law(shape as u32);
-        let reach = reach(&law);
-        lacks += 2.0 * CUT;
-        let weight = |s: i64| libm::exp(law.log_weight(s)) * below.as_ref().map_or(1.0, |below| below.at(s));
-        Ok((Even((-reach..=reach).map(weight).collect()).settled(), lacks))
+        let table = self.weighted(shape as u32, below.as_ref())?;
+        let lost = table.lost();
+        Ok((table, lost))
+    }
+
+    /// The noise of a node of this shape by its own law and the weight of something else.
+    fn weighted(&self, shape: u32, by: Option<&Table>) -> Result<Table> {
+        let law = self.law(shape);
+        match by {
+            None => Table::of_law(law, i64::MIN, i64::MAX),
+            Some(by) => by.weighted(law, TRUNCATION),
+        }
+    }
+
+    /// The sum of two independent parts.
+    fn both(&mut self, a: &Table, b: &Table) -> Result<Table> {
+        self.work((a.entries().len() * b.entries().len()) as f64)?;
+        a.convolve(b)
     }
 
     /// The sum of some nodes, by shape with how many there are of it.
-    fn sum(&mut self, children: &[(u32, u32)]) -> Result<Even> {
-        let mut all = Even::nothing();
+    fn sum(&mut self, children: &[(u32, u32)]) -> Result<Table> {
+        let mut all = nothing();
         for &(child, many) in children {
-            let one = &self.tables[child as usize].0;
-            if one.reach() == 0 || many == 0 {
-                continue;
+            if many > 0 && !self.shapes.all[child as usize].known {
+                let power = self.power(child, many)?;
+                all = self.both(&all, &power)?;
             }
-            let length = one.0.len() as f64;
-            self.work(length * length * f64::from(many))?;
-            let power = self.tables[child as usize].0.power(many);
-            self.work((power.0.len() * all.0.len()) as f64)?;
-            all = all.and(&power);
         }
         Ok(all)
     }
 
+    /// The sum of so many nodes of one shape.
+    fn power(&mut self, shape: u32, many: u32) -> Result<Rc<Table>> {
+        if let Some(power) = self.powers.get(&(shape, many)) {
+            return Ok(power.clone());
+        }
+        let power = match many {
+            1 => self.tables[shape as usize].0.clone(),
+            _ => {
+                let half = self.power(shape, many / 2)?;
+                let rest = self.power(shape, many - many / 2)?;
+                self.both(&half, &rest)?
+            }
+        };
+        let power = Rc::new(power);
+        self.powers.insert((shape, many), power.clone());
+        Ok(power)
+    }
+
     /// The sum of a place's children but for one of each of some shapes.
-    fn siblings(&mut self, place: u32, but: &[u32]) -> Result<Even> {
+    fn siblings(&mut self, place: u32, but: &[u32]) -> Result<Table> {
         let shape = self.places[place as usize].shape as usize;
         let Under::Children(mut children) = self.shapes.all[shape].under.clone() else {
             unreachable!("a parent has children")
@@ -397,17 +341,12 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
         Ok(leaves)
     }
 
-    /// What the tables of a component lack altogether: each is used once, and those around a node are cut as often.
-    fn lacks(&self, mut place: u32) -> f64 {
+    /// What the tables of a component lost altogether: each is used once, and those around a node lose as much.
+    fn lost(&self, mut place: u32) -> f64 {
         while let Some(above) = self.places[place as usize].above {
             place = above;
         }
-        let shape = self.places[place as usize].shape as usize;
-        let below = |&(child, many): &(u32, u32)| f64::from(many) * (self.tables[child as usize].1 + CUT);
-        2.0 * match &self.shapes.all[shape].under {
-            Under::Children(children) if self.is_known(place) => children.iter().map(below).sum::<f64>(),
-            _ => self.tables[shape].1,
-        }
+        2.0 * self.tables[self.places[place as usize].shape as usize].1 + TRUNCATION
     }
 
     /// The largest loss of a path from a leaf up to below a place.
@@ -421,17 +360,19 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
         sum
     }
 
-    fn added(&mut self) -> Result<Vec<Losses>> {
+    /// Those of a record added.
+    pub(super) fn added(&mut self) -> Result<Vec<Losses>> {
         let mut found = Vec::new();
         for (leaf, path) in self.leaves(0)? {
             let weights = path.rows.iter().map(|(&loss, row)| (loss, row.iter().sum()));
             let weights: Vec<(i64, f64)> = weights.collect();
-            found.push(Losses::new(self.step, &weights, self.lacks(leaf), self.worst(leaf, None)));
+            found.push(Losses::new(self.step, &weights, self.lost(leaf), self.worst(leaf, None)));
         }
         Ok(found)
     }
 
-    fn moved(&mut self) -> Result<Vec<Losses>> {
+    /// Those of a record moved. Errors: more than 20,000 sorts of them.
+    pub(super) fn moved(&mut self) -> Result<Vec<Losses>> {
         let mut found = Vec::new();
         for meet in 0..self.places.len() as u32 {
             let mut below = Vec::new();
@@ -443,7 +384,8 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
                     if a == b && self.alike(meet, *a) < 2 {
                         continue;
                     }
-                    let rest = self.rest(meet, [*a, *b])?;
+                    let but = [*a, *b].map(|child| self.places[child as usize].shape);
+                    let rest = self.beside(meet, &but)?;
                     for (k, from) in of_a.iter().enumerate() {
                         for to in &of_b[if a == b { k } else { 0 }..] {
                             found.push(self.pair(meet, [from, to], &rest)?);
@@ -464,7 +406,7 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
     }
 
     /// A record that moves between two leaves below two children of a place.
-    fn pair(&mut self, meet: u32, [from, to]: [&(u32, Rc<Path>); 2], rest: &Even) -> Result<Losses> {
+    fn pair(&mut self, meet: u32, [from, to]: [&(u32, Rc<Path>); 2], rest: &Table) -> Result<Losses> {
         let mut weights: BTreeMap<i64, f64> = BTreeMap::new();
         let mut work = 0.0;
         for (&one, row) in &from.1.rows {
@@ -480,45 +422,27 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
         self.work(work)?;
         let weights: Vec<(i64, f64)> = weights.into_iter().collect();
         let worst = self.worst(from.0, Some(meet)) + self.worst(to.0, Some(meet));
-        Ok(Losses::new(self.step, &weights, self.lacks(meet), worst))
+        Ok(Losses::new(self.step, &weights, self.lost(meet), worst))
     }
 
-    /// The weight of all else by the sum of two children of a place.
-    fn rest(&mut self, meet: u32, [a, b]: [u32; 2]) -> Result<Even> {
-        let but = [a, b].map(|child| self.places[child as usize].shape);
-        let siblings = self.siblings(meet, &but)?;
-        if self.is_known(meet) {
+    /// The weight of all but some children of a place by the sum of those.
+    fn beside(&mut self, place: u32, but: &[u32]) -> Result<Table> {
+        let siblings = self.siblings(place, but)?;
+        if self.is_known(place) {
             return Ok(siblings);
         }
-        let own = self.around(meet)?;
-        self.work((siblings.0.len() * own.0.len()) as f64)?;
-        Ok(siblings.and(&own))
+        let own = self.around(place)?;
+        self.both(&siblings, &own)
     }
 
     /// The weight of an open node's own noise and of all outside its subtree, by that noise.
-    fn around(&mut self, place: u32) -> Result<Rc<Even>> {
+    fn around(&mut self, place: u32) -> Result<Rc<Table>> {
         if let Some(around) = self.around.get(&place) {
             return Ok(around.clone());
         }
-        let law = *self.law(self.places[place as usize].shape);
-        let outside = match self.places[place as usize].above {
-            None => None,
-            Some(above) => {
-                let siblings = self.siblings(above, &[self.places[place as usize].shape])?;
-                Some(match self.is_known(above) {
-                    true => siblings,
-                    false => {
-                        let own = self.around(above)?;
-                        self.work((siblings.0.len() * own.0.len()) as f64)?;
-                        siblings.and(&own)
-                    }
-                })
-            }
-        };
-        let reach = reach(&law);
-        let weight =
-            |s: i64| libm::exp(law.log_weight(s)) * outside.as_ref().map_or(1.0, |outside| outside.at(s));
-        let around = Rc::new(Even((-reach..=reach).map(weight).collect()).settled());
+        let Place { shape, above } = self.places[place as usize];
+        let outside = above.map(|above| self.beside(above, &[shape])).transpose()?;
+        let around = Rc::new(self.weighted(shape, outside.as_ref())?);
         self.around.insert(place, around.clone());
         Ok(around)
     }
@@ -531,17 +455,17 @@ fn filled(row: &[f64]) -> std::ops::Range<usize> {
     from..to
 }
 
-/// `Σ_t row(t) even(s - t)` for s in `-reach..=reach`; the row is on `-own..=own`.
-fn convolved(row: &[f64], own: i64, even: &Even, reach: i64) -> Vec<f64> {
+/// `Σ_t row(t) table(s - t)` for s in `-reach..=reach`; the row is on `-own..=own`.
+fn convolved(row: &[f64], own: i64, table: &Table, reach: i64) -> Vec<f64> {
     let mut sums = vec![0.0; (2 * reach + 1) as usize];
+    let (first, last) = table.support().into_inner();
     for place in filled(row) {
         let t = place as i64 - own;
-        let from = (t - even.reach()).max(-reach);
-        let to = (t + even.reach()).min(reach);
+        let (from, to) = ((t + first).max(-reach), (t + last).min(reach));
         if from > to {
             continue;
         }
-        let weights = &even.0[(from - t + even.reach()) as usize..=(to - t + even.reach()) as usize];
+        let weights = &table.entries()[(from - t - first) as usize..=(to - t - first) as usize];
         let sums = &mut sums[(from + reach) as usize..=(to + reach) as usize];
         sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += row[place] * weight);
     }
