@@ -2,7 +2,7 @@
 
 use crate::grid::Plan;
 use crate::page::Table;
-use crate::privacy::{Change, ChangeKind};
+use crate::privacy::{Change, ChangeKind, at_most};
 use crate::study::cells::{Statements, profile};
 use crate::study::kind::Curves;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(super) fn curves(plan: &Plan, delta: f64, releases: u64) -> Curves {
             let epsilon = found.as_ref().map(|(curve, _)| curve.composed(releases).epsilon(delta));
             let mu = found.as_ref().and_then(|(curve, _)| curve.mu()).map(|mu| mu * times.sqrt());
             let known = found.as_ref().map_or("unknown", |(_, known)| known.name());
-            let figure = |x: Option<f64>| x.map_or("unknown".into(), |x| format!("{x:.4}"));
+            let figure = |x: Option<f64>| x.map_or("unknown".into(), at_most);
             rows.push(vec![
                 cell.at.law.name().to_owned(),
                 cell.epsilon.to_string(),

@@ -33,7 +33,7 @@ pub use profile::{IntegerNoise, Losses, Profile};
 pub use real::{RealGamma, real_step_bound, real_table_gamma, real_tree_gamma};
 pub use rho::{PureNoise, Rho, rho_bound};
 pub use statement::{
-    Amount, Change, ChangeKind, Declared, Inequalities, Loss, Measure, Price, Standard, Statement,
+    Amount, Change, ChangeKind, Declared, Inequalities, Loss, Measure, Price, Standard, Statement, at_most,
 };
 pub use tree::{
     TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,

@@ -202,8 +202,8 @@ fn figure(x: f64) -> String {
     }
 }
 
-/// An upper bound on a loss, rounded up.
-fn at_most(x: f64) -> String {
+/// An upper bound on a loss, as statements have it: four decimals, rounded up; below 1e-3 four digits.
+pub fn at_most(x: f64) -> String {
     figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 })
 }
 

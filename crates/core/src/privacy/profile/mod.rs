@@ -67,8 +67,8 @@ impl Profile {
     /// - `scales`: lambda or sigma by level; 0 where all nodes are known.
     /// - `kind`: one record added, or moved; the smallest change is the first of these that there is.
     ///
-    /// `None`: there is no such change. Errors: not one scale for each level, one beyond the law's range, tables that
-    /// have more than 2^18 entries or take more than 2e10 multiplications, more than 20,000 changes that differ ([`crate::Error::TooLarge`]).
+    /// `None`: there is no such change. Errors: not one scale for each level, one beyond the law's range; tables that have more
+    /// than 2^18 entries or take more than 2e10 multiplications, more than 20,000 changes that differ ([`crate::Error::TooLarge`]).
     pub fn of_tree(
         tree: &Hierarchy,
         scales: &[f64],
