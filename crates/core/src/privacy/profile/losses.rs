@@ -126,7 +126,8 @@ impl Losses {
         }
         // Between two losses δ(epsilon) is P - e^epsilon Q of those above; q is e^above Q, which is a number for all losses.
         let (mut p, mut q, mut above) = (0.0, 0.0, self.worst);
-        for (loss, weight) in std::iter::once((self.worst, self.beyond)).chain(self.each().rev()) {
+        let [first, last] = [(self.worst, self.beyond), (f64::NEG_INFINITY, 0.0)].map(std::iter::once);
+        for (loss, weight) in first.chain(self.each().rev()).chain(last) {
             if p > delta {
                 let here = if q > 0.0 { above + libm::log((p - delta) / q) } else { f64::INFINITY };
                 if here > loss {
@@ -216,15 +217,44 @@ impl Losses {
     }
 
     /// The least mu with which the release is mu-Gaussian-private (Dong, Roth and Su 2022): no test tells P from Q better than
-    /// one tells N(mu, 1) from N(0, 1). `None`: the corners of the curve are too many to have all of them.
+    /// one tells N(mu, 1) from N(0, 1). `None`: any loss is possible, so that corners of the curve are too many to have all of
+    /// them.
     ///
     /// Between two corners the curve is straight and that of the normal laws is convex, so that the corners decide:
-    /// the largest `Φ⁻¹(1 - alpha) - Φ⁻¹(beta)`.
+    /// the largest `-Φ⁻¹(alpha) - Φ⁻¹(beta)`. Errors next to 1 are taken by what they lack.
     pub fn mu(&self) -> Option<f64> {
-        let inside = |(alpha, beta): &(f64, f64)| *alpha > 0.0 && *beta > 0.0 && *alpha < 1.0 && *beta < 1.0;
-        let corners = self.corners();
-        let of = |(alpha, beta): &(f64, f64)| -normal_quantile(*alpha) - normal_quantile(*beta);
-        self.worst.is_finite().then(|| corners.iter().filter(|at| inside(at)).map(of).fold(0.0, f64::max))
+        if !self.worst.is_finite() {
+            return None;
+        }
+        // From the lowest loss on: the probabilities of what is below under P, and under Q.
+        let mut below = vec![(0.0, 0.0)];
+        for (loss, p) in self.each() {
+            let (under_p, under_q) = below[below.len() - 1];
+            below.push((under_p + p, under_q + p * libm::exp(-loss)));
+        }
+        let quantile = |error: f64, lacks: f64| match error < lacks {
+            true => normal_quantile(error),
+            false => -normal_quantile(lacks),
+        };
+        // From the largest loss down: what is above.
+        let first = (self.beyond, self.beyond * libm::exp(-self.worst));
+        let (mut power, mut alpha) = first;
+        let above = self.each().rev().map(|(loss, p)| {
+            (power, alpha) = (power + p, alpha + p * libm::exp(-loss));
+            (power, alpha)
+        });
+        let corners = std::iter::once(first).chain(above);
+        // What the grid lacks under Q. It loses no more than the worst loss the other way either: `beta >= (1 - alpha) e^-worst`.
+        let lost = (1.0 - below[below.len() - 1].1 - first.1).max(0.0);
+        let mut most: f64 = 0.0;
+        for ((power, alpha), (beta, kept)) in corners.zip(below.into_iter().rev()) {
+            let kept = kept + lost;
+            let beta = beta.max(kept * libm::exp(-self.worst));
+            if [power, alpha, beta, kept].iter().all(|x| *x > 0.0) {
+                most = most.max(-quantile(alpha, kept) - quantile(beta, power));
+            }
+        }
+        Some(most)
     }
 
     /// The losses of this release and another of the same data; both grids have one step.

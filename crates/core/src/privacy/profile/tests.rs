@@ -387,3 +387,32 @@ fn bounds_hold() {
         );
     }
 }
+
+/// mu of one and of two counts with free double geometric noise, by the corners of randomised response: also where errors are next to 1.
+#[test]
+fn mu_is_that_of_the_corners() {
+    for epsilon in [0.01, 0.5, 3.0, 15.0, 30.0, 300.0] {
+        let q = 1.0 / (1.0 + libm::exp(epsilon));
+        let of = |alpha: f64, beta: f64| -normal_quantile(alpha) - normal_quantile(beta);
+        let two = of(q * q, q * (2.0 - q)).max(of(0.5, 0.5));
+        for (counts, want) in [(1, of(q, q)), (2, two)] {
+            let scales = vec![1.0 / epsilon; counts];
+            let mu = Profile::of_free(&scales, IntegerNoise::DoubleGeometric).unwrap().mu().unwrap();
+            // Beyond, tables leave out what decides: then mu is that of the pure loss.
+            let most = if epsilon < 100.0 { 1.0 + 1e-9 } else { 1.2 };
+            let share = mu / want;
+            assert!(share > 1.0 - 1e-9 && share < most, "epsilon {epsilon}, {counts}: {mu}, not {want}");
+        }
+    }
+}
+
+/// Losses that are next to certain, so that all others are cut: many releases pay next to their sum, not nothing.
+#[test]
+fn certain_losses_are_paid() {
+    for epsilon in [1.0, 20.0, 60.0, 700.0] {
+        let many = Losses::pure(epsilon).power(12);
+        let all = 12.0 * epsilon + 12.0 * libm::log(1.0 / (1.0 + libm::exp(-epsilon)));
+        let got = many.epsilon(1e-9);
+        assert!(got <= 12.0 * epsilon && got >= all - 1e-6, "{epsilon}: {got}, at least {all}");
+    }
+}
