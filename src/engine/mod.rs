@@ -566,8 +566,10 @@ impl<'a, 's> Engine<'a, 's> {
                             Ok((Drawn::Encoded(part), Ok(())))
                         }
                     };
-                    let drawn = self.progress.doing(DRAWING, work, || self.words(cell), || attempt(draw));
-                    is_done = true;
+                    // What is computed once a cell says nothing of how long draws take.
+                    is_done = start < end;
+                    let (kind, share) = if is_done { (DRAWING, work) } else { (PREPARING, 0) };
+                    let drawn = self.progress.doing(kind, share, || self.words(cell), || attempt(draw));
                     let (rows, error) = match drawn {
                         Ok((rows, drawn)) => (rows, drawn.err().map(|e| e.to_string())),
                         Err(error) => (Drawn::Encoded(Vec::new()), Some(error)),

@@ -21,19 +21,24 @@ impl Crew for Alone {
 
 impl dyn Crew + '_ {
     /// Does all tasks, and gives their results in order. `work` is given a scratch that tasks before it may have used.
-    pub fn each<T: Send, S: Default, R: Send>(
+    pub fn each<T: Send, S: Default + Send, R: Send>(
         &self,
         tasks: Vec<T>,
         work: impl Fn(&mut S, T) -> R + Send + Sync,
     ) -> Vec<R> {
         let tasks: Vec<Mutex<Option<T>>> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
         let parts: Mutex<Vec<(usize, Vec<R>)>> = Mutex::new(Vec::new());
+        // As many as ranges are done at a time.
+        let scratches: Mutex<Vec<S>> = Mutex::new(Vec::new());
+        let held = || scratches.lock().unwrap_or_else(PoisonError::into_inner);
         self.run(tasks.len(), &|range| {
-            let (start, mut scratch) = (range.start, S::default());
+            let start = range.start;
+            let mut scratch = held().pop().unwrap_or_default();
             let own = tasks[range]
                 .iter()
                 .filter_map(|task| task.lock().unwrap_or_else(PoisonError::into_inner).take());
             let done = own.map(|task| work(&mut scratch, task)).collect();
+            held().push(scratch);
             parts.lock().unwrap_or_else(PoisonError::into_inner).push((start, done));
         });
         let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);

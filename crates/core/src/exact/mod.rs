@@ -70,7 +70,7 @@ pub trait TreeSampler: Send + Sync {
     /// The type of the numbers drawn.
     type Value;
     /// Space for one draw, reused from draw to draw.
-    type Scratch: Default;
+    type Scratch: Default + Send;
     /// The sampler by pieces, if [`TreeSampler::downwards`] has one.
     type Downwards: DownwardSampler<Value = Self::Value>;
     /// Draws the noise of all nodes once, into `noise` (one value per node).
@@ -86,7 +86,7 @@ pub trait DownwardSampler: Send + Sync {
     /// The type of the numbers drawn.
     type Value;
     /// Space for one draw, reused from draw to draw.
-    type Scratch: Default;
+    type Scratch: Default + Send;
     /// Whether sums hold up to rounding only.
     const ROUNDS: bool;
     /// Draws the root's noise.

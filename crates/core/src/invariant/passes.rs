@@ -11,7 +11,7 @@ use crate::crew::Crew;
 ///   may change its parents'.
 ///
 /// Returns what was wanted, in order.
-pub fn downwards<V: Copy + Default + Send + Sync, S: Default, R: Send>(
+pub fn downwards<V: Copy + Default + Send + Sync, S: Default + Send, R: Send>(
     pieces: &Pieces,
     crew: &dyn Crew,
     values: &mut [V],

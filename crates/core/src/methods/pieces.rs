@@ -87,7 +87,7 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
     /// - `below`: of a piece, the counts of its parents and what was measured of its children, the counts of the children.
     ///
     /// Errors: a method that promises the invariant and breaks it.
-    pub(super) fn release_counts<V: Value, M: Value, S: Default>(
+    pub(super) fn release_counts<V: Value, M: Value, S: Default + Send>(
         &self,
         root: V,
         out: &mut Out,
@@ -116,7 +116,7 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
     /// - `below`: of a piece and the errors of its parents, those of its children.
     ///
     /// Errors: a method that promises the invariant and breaks it.
-    pub(super) fn release<V: Value, S: Default>(
+    pub(super) fn release<V: Value, S: Default + Send>(
         &self,
         root: V,
         summed: bool,
