@@ -179,14 +179,15 @@ fn totals_that_are_settled_first_are_closer() {
         "method = { kind = \"gls\", passes = [\"total\"] }",
         &["passes: got some of `gls`", "`topdown` and `bluedown` alone"],
     );
-    refused("method = { kind = \"topdown\", passes = [\"all\"] }", &["passes: got the query `all`"]);
+    refused("method = { kind = \"topdown\", passes = \"all\" }", &["passes: got the query `all`"]);
     refused(
         "method = { kind = \"topdown\", passes = [\"grown\", \"total\"] }",
         &["passes: got `total`, want", "each finer"],
     );
+    refused("method = 3", &["such as { kind = \"topdown\", passes = [\"total\"] }"]);
     refused(
-        "method = { kind = \"topdown\", passes = \"total\" }",
-        &["such as { kind = \"topdown\", passes = [\"total\"] }"],
+        "method = { kind = \"topdown\", pass = [\"total\"] }",
+        &["unknown field `pass`, expected `kind` or `passes`"],
     );
 }
 

@@ -33,6 +33,17 @@ pub enum Error {
         /// What is wrong there.
         why: String,
     },
+    /// Something in the table of an area of a tree, whose node is numbered from 0; the name has it from 1, unless it was
+    /// [named][Self::of_areas].
+    #[error("{name}: {why}")]
+    InArea {
+        /// The node.
+        node: usize,
+        /// The area in words.
+        name: String,
+        /// What is wrong there.
+        why: Box<Error>,
+    },
     /// A model of counts that cannot be fitted.
     #[error("model: {0}")]
     Model(String),
@@ -108,6 +119,19 @@ impl Error {
     /// Makes the error of a release that breaks its invariant: where, and by how much.
     pub(crate) fn violated(place: impl ToString, residual: impl ToString) -> Self {
         Self::InvariantViolated { place: place.to_string(), residual: residual.to_string() }
+    }
+
+    /// This error with the area that it is in.
+    pub fn in_area(self, node: usize) -> Self {
+        Self::InArea { node, name: format!("node {}", node + 1), why: self.into() }
+    }
+
+    /// This error with the area that it is in, if any, in the words of who knows the tree.
+    pub fn of_areas(self, words: impl FnOnce(usize) -> String) -> Self {
+        match self {
+            Self::InArea { node, why, .. } => Self::InArea { node, name: words(node), why },
+            other => other,
+        }
     }
 
     /// Makes the error of an invariant that leaves no noise but 0.

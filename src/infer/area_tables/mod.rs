@@ -264,7 +264,9 @@ fn estimates(measured: &Measured, wanted: &[bool]) -> crate::Result<Vec<Vec<f64>
     };
     let crew: &dyn Crew = &Pool;
     let mut estimates = vec![Vec::new(); wanted.len()];
-    for (area, own) in measured.gls.estimate(crew, KEEP, measure, see)?.into_iter().flatten() {
+    let found = measured.gls.estimate(crew, KEEP, measure, see);
+    let found = found.map_err(|error| error.of_areas(|area| measured.words(area)))?;
+    for (area, own) in found.into_iter().flatten() {
         estimates[area] = own;
     }
     Ok(estimates)

@@ -195,7 +195,9 @@ fn check_shares(checker: &Checker, wire: &Wire, queries: &[Asked]) -> Result<()>
 fn chosen(checker: &Checker, wire: &WireWay, span: Range<usize>, tables: &AreaTables) -> Result<Chosen> {
     let (name, passes) = match wire {
         WireWay::Name(name) => (name, &[][..]),
-        WireWay::Passing(WirePassing { kind, passes }) => (kind, &passes[..]),
+        WireWay::Passing(WirePassing { kind, passes }) => {
+            (kind, passes.as_ref().map_or(&[][..], |passes| &passes.0))
+        }
     };
     let Some(method) = Way::named(name) else {
         let names = Way::ALL.map(Way::name);

@@ -141,10 +141,8 @@ impl Deviations {
 
 /// The error of what is known of an area and is not there.
 fn missing(v: usize, residual: impl ToString) -> Error {
-    Error::InvariantViolated {
-        place: format!("what is known of area {}", v + 1),
-        residual: residual.to_string(),
-    }
+    let residual = residual.to_string();
+    Error::InvariantViolated { place: "what is known of it".into(), residual }.in_area(v)
 }
 
 /// Whether every cell of a leaf's table follows from what is measured or known of it.
@@ -454,9 +452,12 @@ impl<'a> Ready<'a> {
     /// The rows of a replicate. Errors: as of its errors.
     fn rows(&self, replicate: u64, rows: &mut Vec<CubeDrawRow>) -> Result<()> {
         let tables = &self.planned.config.data.tables;
-        let (errors, certificate) = self.errors(replicate)?;
+        let named = |error: Error| error.of_areas(|v| self.areas().words(v));
+        let (errors, certificate) = self.errors(replicate).map_err(named)?;
         let held = match (&self.made, self.bootstrap) {
-            (Made::Descent(descent), Some(times)) => Some(bootstrap::held(self, descent, replicate, times)?),
+            (Made::Descent(descent), Some(times)) => {
+                Some(bootstrap::held(self, descent, replicate, times).map_err(named)?)
+            }
             _ => None,
         };
         for (at, own) in errors.iter().enumerate().filter(|(_, own)| own.answers > 0) {

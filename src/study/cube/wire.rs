@@ -3,7 +3,9 @@
 use crate::config::Preface;
 use crate::config::tables::{WireAttribute, WireKnown, WireQuery};
 use crate::config::wire::{Axis, WireCompare};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use std::collections::BTreeMap;
+use std::fmt;
 use toml::Spanned;
 
 /// A study of trees of tables: a table of attributes in every area of a hierarchy, measured by queries.
@@ -106,9 +108,8 @@ pub(super) struct WireBlock {
 }
 
 /// A method.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(untagged, expecting = "want a method, or such as { kind = \"topdown\", passes = [\"total\"] }")]
-#[schemars(rename = "CubeMethod")]
+#[derive(Debug, schemars::JsonSchema)]
+#[schemars(untagged, rename = "CubeMethod")]
 pub(super) enum WireWay {
     /// Its name.
     Name(String),
@@ -124,6 +125,24 @@ pub(super) struct WirePassing {
     /// "topdown" or "bluedown"
     pub(super) kind: String,
     /// The names of queries, each finer than those before it.
-    #[serde(default)]
-    pub(super) passes: Vec<String>,
+    pub(super) passes: Option<Axis<String>>,
+}
+
+impl<'de> Deserialize<'de> for WireWay {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Way;
+        impl<'de> Visitor<'de> for Way {
+            type Value = WireWay;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a method, or such as { kind = \"topdown\", passes = [\"total\"] }")
+            }
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<WireWay, E> {
+                Ok(WireWay::Name(v.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WireWay, A::Error> {
+                WirePassing::deserialize(de::value::MapAccessDeserializer::new(map)).map(WireWay::Passing)
+            }
+        }
+        deserializer.deserialize_any(Way)
+    }
 }

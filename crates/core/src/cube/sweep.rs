@@ -229,7 +229,7 @@ impl Gls {
         let residual = largest(rest);
         match residual <= ROUNDING.0 * (largest(own) + largest(family) + before) + slack {
             true => Ok(()),
-            false => Err(Error::violated(format!("the tables of the children of node {}", v + 1), residual)),
+            false => Err(Error::violated("the tables of its children", residual).in_area(v)),
         }
     }
 

@@ -286,7 +286,7 @@ impl Descent {
         };
         estimates(0..1, &mut scratch);
         let root = self.family(0..1, None, &mut ties(self.tree.nodes()), &mut scratch);
-        let root = root.map_err(|e| named("of the root".into(), e))?;
+        let root = root.map_err(|e| e.in_area(0))?;
         released[0] = root.tables.into_iter().next().expect("there is a root");
         certificate.add(root.certificate);
         // Families of one level do not depend on each other.
@@ -297,7 +297,7 @@ impl Descent {
                 self.family(children, Some(&released[place(v)]), &mut ties(v), scratch)
             });
             for (&v, family) in level.iter().zip(families) {
-                let family = family.map_err(|e| Self::within(v, e))?;
+                let family = family.map_err(|e| among_children(v, e))?;
                 certificate.add(family.certificate);
                 for (child, table) in self.tree.children(v).zip(family.tables) {
                     released[place(child)] = table;
@@ -365,7 +365,7 @@ impl Descent {
                 }
                 let family = self
                     .family(children, Some(table), &mut ties(v), scratch)
-                    .map_err(|e| Self::within(v, e))?;
+                    .map_err(|e| among_children(v, e))?;
                 certificate.add(family.certificate);
                 below.extend(family.tables);
             }
@@ -389,11 +389,6 @@ impl Descent {
             let own = |_: usize, answers: &mut Answers| measure(v, answers);
             gls.combine(0, &mut scratch.estimates[from..], &own, &mut scratch.sweep);
         }
-    }
-
-    /// An error in the children of a node.
-    fn within(v: usize, error: Error) -> Error {
-        named(format!("among the children of node {}", v + 1), error)
     }
 
     /// What is known of a node's table by its estimate.
@@ -481,13 +476,14 @@ impl Certificate {
     }
 }
 
-/// An error that says where it is.
-fn named(place: String, error: Error) -> Error {
+/// An error in the children of a node.
+fn among_children(v: usize, error: Error) -> Error {
     match error {
         Error::NotConverged { what, residuals } => {
-            Error::NotConverged { what, residuals: format!("{place}: {residuals}") }
+            Error::NotConverged { what, residuals: format!("among the children: {residuals}") }.in_area(v)
         }
-        other => other,
+        Error::InArea { .. } => error,
+        other => other.in_area(v),
     }
 }
 

@@ -219,7 +219,7 @@ impl Stage {
         match bounds.iter().find(|(set, least, most)| !(*least..=*most).contains(&sums[*set])) {
             None => Ok(()),
             Some((set, least, most)) => {
-                Err(Error::violated(format!("bounds of node {}, {least} to {most}", v + 1), sums[*set]))
+                Err(Error::violated(format!("its bounds, {least} to {most}"), sums[*set]).in_area(v))
             }
         }
     }
