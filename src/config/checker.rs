@@ -6,7 +6,7 @@ use super::values::{Axis, Budgets};
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
 use crate::page::place;
-use crate::privacy::Amount;
+use crate::privacy::{Amount, Measure};
 use miette::NamedSource;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
@@ -195,6 +195,15 @@ impl<'a> Checker<'a> {
         (measure, axis): Budgets,
         span: Range<usize>,
     ) -> Result<Vec<Amount>> {
+        if let Measure::Together { delta, releases } = measure {
+            if !(delta > 0.0 && delta < 1.0) {
+                let label = "want a number between 0 and 1";
+                return Err(self.error(format!("{key}.delta: got {delta}"), span, label));
+            }
+            if releases == 0 {
+                return Err(self.error(format!("{key}.releases: got 0"), span, "want at least 1"));
+            }
+        }
         self.values(key, (axis, span), |&loss, span| {
             Ok(Amount { loss: self.positive(key, loss, span)?, measure })
         })

@@ -26,23 +26,54 @@ impl Budgeted for Axis<f64> {
     }
 }
 
-/// Losses: as epsilon, or as rho.
+/// Losses: as epsilon, or as something else.
 #[derive(Debug, schemars::JsonSchema)]
 #[schemars(untagged)]
 pub enum WirePaid {
     /// epsilon.
     Epsilon(Axis<f64>),
-    /// rho.
-    Rho(WireRho),
+    /// Something else.
+    Other(WireLosses),
 }
 
-/// Losses as rho of zero-concentrated privacy.
+/// Losses as rho of zero-concentrated privacy, as mu of Gaussian privacy, or as the epsilon of releases together at a delta.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WireRho {
+pub struct WireLosses {
     /// Values of rho.
-    pub rho: Axis<f64>,
+    rho: Option<Axis<f64>>,
+    /// Values of mu.
+    mu: Option<Axis<f64>>,
+    /// Values of epsilon, at `delta`.
+    epsilon: Option<Axis<f64>>,
+    /// The delta of epsilon, between 0 and 1.
+    delta: Option<f64>,
+    /// How many releases pay epsilon together; default 1.
+    #[schemars(range(min = 1))]
+    releases: Option<u64>,
 }
+
+impl WireLosses {
+    /// What they are counted in, and their values; `None` if keys are missing, or do not go together.
+    fn budgets(&self) -> Option<Budgets<'_>> {
+        match self {
+            Self { rho: Some(rho), mu: None, epsilon: None, delta: None, releases: None } => {
+                Some((Measure::Rho, rho))
+            }
+            Self { rho: None, mu: Some(mu), epsilon: None, delta: None, releases: None } => {
+                Some((Measure::Mu, mu))
+            }
+            Self { rho: None, mu: None, epsilon: Some(epsilon), delta: Some(delta), releases } => {
+                let releases = releases.unwrap_or(1);
+                Some((Measure::Together { delta: *delta, releases }, epsilon))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What losses are written as.
+const LOSSES: &str = "a loss, a list of losses, `{ rho = ... }`, `{ mu = ... }` or `{ epsilon = ..., delta = ..., releases = ... }`";
 
 impl<'de> Deserialize<'de> for WirePaid {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -55,7 +86,7 @@ struct Paid;
 impl<'de> Visitor<'de> for Paid {
     type Value = WirePaid;
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a loss, a list of losses, or `{ rho = ... }`")
+        f.write_str(LOSSES)
     }
     fn visit_i64<E: de::Error>(self, v: i64) -> Result<WirePaid, E> {
         one(v).map(WirePaid::Epsilon)
@@ -67,7 +98,11 @@ impl<'de> Visitor<'de> for Paid {
         OneOrMany(PhantomData).visit_seq(seq).map(WirePaid::Epsilon)
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WirePaid, A::Error> {
-        WireRho::deserialize(de::value::MapAccessDeserializer::new(map)).map(WirePaid::Rho)
+        let losses = WireLosses::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        match losses.budgets() {
+            Some(_) => Ok(WirePaid::Other(losses)),
+            None => Err(de::Error::custom(format!("want {LOSSES}"))),
+        }
     }
 }
 
@@ -75,7 +110,7 @@ impl Budgeted for WirePaid {
     fn budgets(&self) -> Budgets<'_> {
         match self {
             Self::Epsilon(axis) => (Measure::Epsilon, axis),
-            Self::Rho(WireRho { rho }) => (Measure::Rho, rho),
+            Self::Other(losses) => losses.budgets().expect("it was read"),
         }
     }
 }

@@ -79,8 +79,8 @@ macro_rules! study_with {
             /// In place of `seed`: so many master seeds, 1, 2, 3 and so on.
             #[schemars(with = "Option<i64>", range(min = 1))]
             seeds: Option<toml::Spanned<i64>>,
-            /// What is done with the cells: release (default), meeting, privacy, frontier, coverage; or composition or cube, which have
-            /// other keys.
+            /// What is done with the cells: release (default), meeting, privacy, profile, frontier, coverage; or composition or cube,
+            /// which have other keys.
             #[schemars(with = $study, extend("enum" = [$study_name]))]
             study: Option<toml::Spanned<String>>,
             /// The confidential counts; of several data sets, each with a `name`, every one has the whole grid.

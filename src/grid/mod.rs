@@ -188,9 +188,9 @@ impl Plan {
                     serves.and_then(|()| cell.part.serves(cell.at.method, cell.at.law, place, lagged));
                 let serves = serves.and_then(|()| fits(cell.at.method, &subject));
                 serves.map_err(|reason| unserved(&config, block, cell.at.method, &reason))?;
-                let paid = cell.paid.map(|paid| (paid.loss.to_bits(), paid.measure));
-                let this = Some((cell.streams, paid));
-                let apart = cell.seeded && group != this && !groups.insert(this);
+                let paid = cell.paid.map(|paid| paid.exact());
+                let this = Some((cell.streams, paid.clone()));
+                let apart = cell.seeded && group != this && !groups.insert(this.clone());
                 group = this;
                 if !keys.insert((cell.key, paid)) || apart {
                     return Err(config.error(

@@ -122,6 +122,10 @@ impl Plan {
             None => writeln!(text, "epsilon = {:?}", cell.epsilon)?,
             Some(Amount { loss, measure: Measure::Epsilon }) => writeln!(text, "paid = {loss:?}")?,
             Some(Amount { loss, measure: Measure::Rho }) => writeln!(text, "paid = {{ rho = {loss:?} }}")?,
+            Some(Amount { loss, measure: Measure::Mu }) => writeln!(text, "paid = {{ mu = {loss:?} }}")?,
+            Some(Amount { loss, measure: Measure::Together { delta, releases } }) => {
+                writeln!(text, "paid = {{ epsilon = {loss:?}, delta = {delta:?}, releases = {releases} }}")?
+            }
         }
         writeln!(text, "law = \"{}\"", cell.at.law.name())?;
         if !self.config.data_name.is_empty() {

@@ -20,7 +20,7 @@ pub struct Manifest {
     /// What it says of itself, in its author's words; absent where it says nothing.
     #[serde(default, skip_serializing_if = "Preface::is_empty")]
     pub about: Preface,
-    /// What was done with the cells: "release", "meeting", "privacy", "frontier", "coverage", "composition" or "cube".
+    /// What was done with the cells: "release", "meeting", "privacy", "profile", "frontier", "coverage", "composition" or "cube".
     pub study: String,
     /// What it was about: "hierarchy", "table", "worlds" or "tables" (trees of them).
     pub subject: String,

@@ -4,7 +4,7 @@ use crate::config::{Checker, one_of};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::privacy::{Amount, Change, ChangeKind, Measure, Rho};
-use crate::study::cells::Statements;
+use crate::study::cells::{Known, Profiles, Statements};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -37,6 +37,7 @@ impl PaidChange {
 pub(in crate::study) fn settle(mut plan: Plan, change: PaidChange) -> Result<Plan> {
     let PaidChange { kind, span } = change;
     let (statements, shape) = (Statements::new(&plan), OnceCell::new());
+    let profiles = Profiles::new(&plan.subject, &statements);
     if let Some(own) = plan.cells.iter().find(|cell| cell.pays.is_some()) {
         let message = format!("change: `{}` is a mechanism of its own", own.at.method.words());
         return Err(plan.config.error(message, span, "want methods that pay what their noise pays"));
@@ -53,7 +54,8 @@ pub(in crate::study) fn settle(mut plan: Plan, change: PaidChange) -> Result<Pla
             };
             let statement = statements.found(&at);
             let change = statement.changes().into_iter().find(|(of, _)| *of == kind);
-            price(&plan, &at, target.measure, (kind, &span), change.expect("every kind has one").1)
+            let asked = (target.measure, kind, &span);
+            price(&plan, (&at, &profiles), asked, change.expect("every kind has one").1)
         };
         let what = format!("`{}` with {} noise", cell.at.method.words(), cell.at.law.name());
         let solved = match last.filter(|(of, _)| *of == (cell.streams, target)) {
@@ -73,17 +75,17 @@ pub(in crate::study) fn settle(mut plan: Plan, change: PaidChange) -> Result<Pla
         Ok(settled)
     });
     let cells = settled.collect::<Result<Vec<Cell>>>()?;
+    drop(profiles);
     drop(statements);
     plan.cells = cells;
     Ok(plan)
 }
 
-/// What a change costs. Errors: that nobody knows; of rho, that it is only bounded.
+/// What a change costs. Errors: that nobody knows; of all but epsilon, that it is only bounded.
 fn price(
     plan: &Plan,
-    cell: &Cell,
-    measure: Measure,
-    (kind, span): (ChangeKind, &Range<usize>),
+    (cell, profiles): (&Cell, &Profiles),
+    (measure, kind, span): (Measure, ChangeKind, &Range<usize>),
     change: &Change,
 ) -> Result<f64> {
     let refused = |message: String, label: &str| Err(plan.config.error(message, span.clone(), label));
@@ -91,6 +93,12 @@ fn price(
     match change {
         Change::Possible(price) => {
             let (method, law) = (cell.at.method.name(), cell.at.law.name());
+            let unknown = || {
+                refused(
+                    format!("{got}: nothing bounds what `{method}` pays for it with {law} noise"),
+                    "want methods and laws whose loss is known (`plan` of a study of releases shows it)",
+                )
+            };
             match (measure, price.epsilon(), price.rho) {
                 (Measure::Epsilon, Some(epsilon), _) => Ok(epsilon),
                 (Measure::Rho, _, Rho::Computed(rho) | Rho::OfNoise(rho)) => Ok(rho),
@@ -99,10 +107,29 @@ fn price(
                     "a bound says nothing of which release pays less: want `paid` as epsilon, or methods and laws whose rho is \
                      computed (free noise, noise conditioned on known totals, Gaussian laws under equations)",
                 ),
-                (Measure::Epsilon, None, _) | (Measure::Rho, _, Rho::Unknown) => refused(
-                    format!("{got}: nothing bounds what `{method}` pays for it with {law} noise"),
-                    "want methods and laws whose loss is known (`plan` of a study of releases shows it)",
-                ),
+                (Measure::Mu | Measure::Together { .. }, ..) => {
+                    let found = profiles.of(cell, kind, price);
+                    let paid = match (measure, &found) {
+                        (_, None) => return unknown(),
+                        (_, Some((_, Known::Bounded))) => None,
+                        (Measure::Together { delta, releases }, Some((curve, _))) => {
+                            Some(curve.composed(releases).epsilon(delta))
+                        }
+                        (_, Some((curve, _))) => curve.mu(),
+                    };
+                    paid.map_or_else(
+                        || {
+                            let name = if measure == Measure::Mu { "mu" } else { "the law of the loss" };
+                            refused(
+                                format!("{got}: {name} of `{method}` with {law} noise is bounded, not computed"),
+                                "want methods and laws for which `plan --delta` says `computed` or `noise`, and noise whose tables \
+                                 are not too large; of discrete Gaussian noise mu is not known",
+                            )
+                        },
+                        Ok,
+                    )
+                }
+                (Measure::Epsilon, None, _) | (Measure::Rho, _, Rho::Unknown) => unknown(),
             }
         }
         Change::Impossible(why) => refused(
@@ -115,6 +142,8 @@ fn price(
 
 /// Evaluations of a loss before a search is given up.
 const EVALUATIONS: usize = 200;
+/// Evaluations that may all be 0, or infinite.
+const TRIED: usize = 8;
 /// How close the loss comes to what is asked for, relatively.
 const CLOSE: f64 = 1e-10;
 /// How far the bound of a loss may jump, relatively: that of discrete Gaussian noise comes so close to the loss itself.
@@ -124,7 +153,7 @@ const JUMP: f64 = 1e-4;
 /// Illinois variant of regula falsi on logarithms (Dowell and Jarratt 1971), in which a loss that is proportional to
 /// epsilon is a straight line.
 ///
-/// - `start`: an epsilon with a loss above 0 and finite. Elsewhere it may be 0 or infinite; there the search halves.
+/// - `start`: an epsilon of which the law serves more and less. A loss may be 0 or infinite; there the search halves.
 ///
 /// `None` if the loss does not come within 3e-8 of the target, relatively; where it jumps over the target, within 1e-4.
 /// Errors: those of the loss.
@@ -137,11 +166,12 @@ fn solve(target: f64, start: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> R
     let mut evaluations = 1;
     while fa * fb > 0.0 && fa.abs() > CLOSE {
         (a, fa) = (b, fb);
-        b -= fb + step * fb.signum() * f64::from(u8::from(evaluations > 1));
+        let near = if fb.is_finite() { fb } else { fb.signum() };
+        b -= near + step * fb.signum() * f64::from(u8::from(evaluations > 1));
         fb = off(b)?;
         step *= 2.0;
         evaluations += 1;
-        if evaluations > EVALUATIONS || (!fb.is_finite() && fa * fb > 0.0) {
+        if evaluations > EVALUATIONS || (!fb.is_finite() && evaluations > TRIED && fa * fb > 0.0) {
             return Ok(None);
         }
         if fb.abs() <= CLOSE {

@@ -1,8 +1,9 @@
 //! Studies: what is done with the cells of a config, what it leaves in tables, and how the tables are read again.
 //!
 //! Everything that is particular to a study lies in its folder: [`release`], [`frontier`] and [`coverage`] (on releases), [`meeting`],
-//! [`privacy`], [`composition`], [`cube`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is
-//! and pays), `equal` (noise that pays what is asked), `tell` (how rows are told), `grid` (a study of a grid), `pairs` (coupled pairs).
+//! [`privacy`], [`profile`], [`composition`], [`cube`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`]
+//! (what any cell is and pays), `equal` (noise that pays what is asked), `tell` (how rows are told), `grid` (a study of a grid), `pairs`
+//! (coupled pairs).
 //! This file alone names the studies. The engine draws any [`Planned`] study; the report and the comparison of runs know the trait
 //! [`Study`] alone.
 
@@ -17,6 +18,7 @@ mod kind;
 pub mod meeting;
 mod pairs;
 pub mod privacy;
+pub mod profile;
 pub mod release;
 mod tell;
 
@@ -35,10 +37,11 @@ use std::path::Path;
 use toml::Spanned;
 
 /// Every study.
-pub const STUDIES: [&dyn Study; 7] = [
+pub const STUDIES: [&dyn Study; 8] = [
     &release::Release,
     &meeting::Meeting,
     &privacy::Privacy,
+    &profile::Profile,
     &frontier::Frontier,
     &coverage::Coverage,
     &composition::Composition,

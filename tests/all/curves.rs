@@ -1,6 +1,7 @@
 //! `plan --delta`: what releases pay by the whole law of their loss.
 
 use crate::place::Place;
+use congenial::study::profile::{CurveRow, Figure, ProfileRow};
 use serde_json::Value;
 
 const COUNTS: &str = "zone,group,count\na1,a,5\na2,a,0\nb1,b,120\nb2,b,3\nb3,b,44\nc1,c,7\n";
@@ -77,7 +78,7 @@ fn changes(place: &Place, config: &str, arguments: &[&str]) -> Vec<Value> {
 }
 
 /// The least epsilon at delta of so many answers of randomised response: a binomial number of them lose.
-fn binomial(epsilon: f64, answers: u32, delta: f64) -> f64 {
+pub(crate) fn binomial(epsilon: f64, answers: u32, delta: f64) -> f64 {
     let up = 1.0 / (1.0 + libm::exp(-epsilon));
     let mut law = vec![1.0];
     for _ in 0..answers {
@@ -178,4 +179,74 @@ fn curves_are_printed_and_refused() {
     place.refuses(&["plan", "tree.toml", "--delta", "1e-6", "--releases", "0"], &["--releases"]);
     place.write("worlds.toml", WORLDS);
     place.refuses(&["plan", "worlds.toml", "--delta", "1e-6"], &["--delta", "composition"]);
+}
+
+/// A study writes what `plan` prints, for every number of releases, and curves that say the same: of two counts with free noise, by the
+/// binomial law of what they lose.
+#[test]
+fn a_study_writes_profiles_and_their_curves() {
+    let study = "study = \"profile\"\ndelta = 1e-6\nreleases = [1, 20]";
+    let config = TREE.replace("replicates = 1", study);
+    let place = Place::new(&[("counts.csv", COUNTS), ("tree.toml", TREE), ("profile.toml", &config)]);
+    place.prints(&["run", "profile.toml", "--out", "out"]);
+    let (rows, curves) = (place.rows::<ProfileRow>("out"), place.rows::<CurveRow>("out"));
+    assert_eq!((rows.len(), curves.len()), (44, 44 * 2 * 65));
+    for (releases, times) in [("1", 1), ("20", 20)] {
+        let planned = changes(&place, "tree.toml", &["--delta", "1e-6", "--releases", releases]);
+        let own: Vec<&ProfileRow> = rows.iter().filter(|row| row.releases == times).collect();
+        assert_eq!(own.len(), planned.len());
+        for (row, want) in own.iter().zip(&planned) {
+            assert_eq!(
+                (Some(&*row.change), row.known.as_deref()),
+                (want["change"].as_str(), want["known"].as_str())
+            );
+            for (figure, key) in [(row.charged, "charged"), (row.epsilon_at_delta, "epsilon"), (row.mu, "mu")]
+            {
+                assert_eq!(figure, want[key].as_f64(), "{key}: {want}");
+            }
+        }
+    }
+    for row in &rows {
+        let of = |figure: Figure| {
+            let own = curves
+                .iter()
+                .filter(|at| (at.cell, &at.change, at.releases) == (row.cell, &row.change, row.releases));
+            own.filter(|at| at.figure == figure).map(|at| (at.x, at.y)).collect::<Vec<_>>()
+        };
+        let (delta, error) = (of(Figure::Delta), of(Figure::Error));
+        let (end, least) = delta[64];
+        assert_eq!(Some(end), row.epsilon_at_delta);
+        assert!(least <= 1e-6 * (1.0 + 1e-9), "{row:?}: {least}");
+        assert_eq!((error[0].0, error[64]), (0.0, (1.0, 0.0)));
+        for curve in [&delta, &error] {
+            assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1), "{row:?}");
+        }
+        // No test does better than at an (epsilon, delta) of the other curve.
+        for (epsilon, delta) in &delta {
+            let below = |&(x, y): &(f64, f64)| y < 1.0 - delta - libm::exp(*epsilon) * x - 1e-9;
+            assert!(!error.iter().any(below), "{row:?}");
+        }
+    }
+    let told = place.prints(&["report", "out", "--format", "html"]);
+    for words in [
+        "what releases pay together for one record moved, at delta 0.000001",
+        "delta against epsilon",
+        "errors of a test",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let refuses = |from: &str, to: &str, wanted: &[&str]| {
+        place.write("profile.toml", &config.replace(from, to));
+        place.refuses(&["run", "profile.toml", "--out", "not"], wanted);
+        assert!(!place.path("not").exists());
+    };
+    refuses(
+        "\ndelta = 1e-6\nreleases",
+        "\ndelta = 1.0\nreleases",
+        &["delta: got 1", "between 0 and 1", "profile.toml"],
+    );
+    refuses("\ndelta = 1e-6\nreleases", "\nreleases", &["missing field `delta`"]);
+    refuses("[1, 20]", "[0]", &["releases: got 0"]);
+    refuses("[1, 20]", "[20, 20]", &["releases: got 20 twice"]);
+    refuses("seed = 3", "seed = 3\nreplicates = 4", &["replicates", "profile.toml"]);
 }

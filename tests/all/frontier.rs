@@ -1,8 +1,10 @@
 //! The frontier, as a user asks for it: what is paid, against statements computed here, and releases of the same cells.
 
+use crate::curves::binomial;
 use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA, partition};
 use congenial::diagnostics::Estimate;
 use congenial::privacy::{Accountant, ChangeKind, Measure};
+use congenial::rng::normal_quantile;
 use congenial::study::cells::{CellRow, StatementRow};
 use congenial::study::frontier::FrontierRow;
 use congenial::study::release::{AnswerRow, EntryRow, ErrorRow, LevelRow, SizeRow};
@@ -136,6 +138,63 @@ fn budgets_as_rho_are_those_of_formulas() {
     place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
     let paid =
         |folder: &str| place.rows::<FrontierRow>(folder).iter().map(|row| row.paid).collect::<Vec<_>>();
+    assert_eq!(paid("out"), paid("again"));
+}
+
+/// The epsilon of releases together, and mu, by formulas: free noise is randomised response of both counts that change; conditioned on known
+/// totals of two entries, the fewest here, it is randomised response of both at once; normal noise has its mu.
+#[test]
+fn budgets_as_curves_are_those_of_formulas() {
+    let known = TREE_DATA.to_owned() + "known = [\"total\", \"group\"]\n";
+    let methods = "law = \"double-geometric\"\nmethod = [\"exact\", \"l2\", \"topdown\"]";
+    let normal = "law = \"gaussian\"\ndelta = 1e-5\nmethod = \"l2\"";
+    let together = "{ epsilon = [0.7, 4.0], delta = 1e-3, releases = 5 }";
+    let grid = format!(
+        "[[grid]]\npaid = {together}\n{methods}\n[[grid]]\npaid = {{ mu = [0.4, 2.0] }}\n{methods}\n\
+         [[grid]]\npaid = {{ mu = [0.4, 2.0] }}\n{normal}\n"
+    );
+    let config = frontier("moved", &format!("{known}\n{grid}")).replace("replicates = 5", "replicates = 40");
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &config)]);
+    run(&place);
+    // A test errs with probabilities alpha and beta where so many of two counts lose.
+    let mu = |rate: f64, both: bool| {
+        let up = |rate: f64| 1.0 / (1.0 + exp(-rate));
+        let corners = match both {
+            true => vec![(1.0 - up(2.0 * rate), 1.0 - up(2.0 * rate))],
+            false => {
+                let (p, q) = (up(rate), 1.0 - up(rate));
+                vec![(q * q, 1.0 - p * p), (1.0 - p * p, q * q)]
+            }
+        };
+        corners.into_iter().map(|(a, b)| -normal_quantile(a) - normal_quantile(b)).fold(0.0, f64::max)
+    };
+    let rows = place.with_cells("out", |row: &FrontierRow| row.cell);
+    assert_eq!(rows.len(), 14);
+    for (cell, row) in rows {
+        let (rate, both) = (1.0 / cell.scale, cell.method.name() == "exact");
+        let pays = match row.measure {
+            Measure::Together { delta, releases } => {
+                assert_eq!((delta, releases), (1e-3, 5));
+                if both { binomial(2.0 * rate, 5, delta) } else { binomial(rate, 10, delta) }
+            }
+            Measure::Mu if cell.law.name() == "gaussian" => rate * 2f64.sqrt(),
+            _ => mu(rate, both),
+        };
+        assert!((-4e-8..1e-8).contains(&(pays / row.paid - 1.0)), "{}: {pays} {}", cell.words(), row.paid);
+    }
+    let told = place.prints(&["report", "out"]);
+    for words in [
+        "at equal epsilon at delta 0.001 of 5 releases for one record moved",
+        "what the accountant changes",
+        "at equal mu",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    let paid = |folder: &str| {
+        let rows = place.rows::<FrontierRow>(folder);
+        rows.iter().map(|row| (row.paid, row.measure)).collect::<Vec<_>>()
+    };
     assert_eq!(paid("out"), paid("again"));
 }
 
@@ -326,14 +385,33 @@ fn what_cannot_be_paid_for_is_refused() {
     refuses(&with("added", TREE_DATA, grid).replace("change = \"added\"\n", ""), &["change"]);
     refuses(
         &with("added", TREE_DATA, &grid.replace("paid", "epsilon")),
-        &["epsilon: not used", "release or meeting or privacy takes it"],
+        &["epsilon: not used", "release or meeting or privacy or profile takes it"],
     );
     refuses(&with("added", TREE_DATA, &grid.replace("1.0", "[1.0, -1.0]")), &["paid: got -1"]);
     let rho = |value: &str| with("added", TREE_DATA, &grid.replace("1.0", value));
     refuses(&rho("{ rho = [1.0, 0.0] }"), &["paid: got 0", "finite number > 0"]);
     refuses(&rho("{ rho = [1.0, 1.0] }"), &["paid: got rho 1.0 twice"]);
-    refuses(&rho("{ rho = 1.0, foo = 1.0 }"), &["unknown field `foo`, expected `rho`", "config.toml"]);
-    refuses(&rho("\"x\""), &["string \"x\", expected a loss, a list of losses, or `{ rho = ... }`"]);
+    refuses(
+        &rho("{ rho = 1.0, foo = 1.0 }"),
+        &["unknown field `foo`, expected one of `rho`, `mu`", "config.toml"],
+    );
+    refuses(&rho("\"x\""), &["string \"x\", expected a loss, a list of losses, `{ rho = ... }`"]);
+    for wrong in ["{ epsilon = 1.0 }", "{ rho = 1.0, mu = 1.0 }", "{ mu = 1.0, delta = 1e-6 }", "{}"] {
+        refuses(
+            &rho(wrong),
+            &["want a loss", "`{ epsilon = ..., delta = ..., releases = ... }`", "config.toml"],
+        );
+    }
+    refuses(&rho("{ epsilon = 1.0, delta = 1.5 }"), &["paid.delta: got 1.5", "between 0 and 1"]);
+    refuses(&rho("{ epsilon = 1.0, delta = 1e-6, releases = 0 }"), &["paid.releases: got 0"]);
+    let nonnegative = "method = { kind = \"exact\", nonnegative = true }";
+    for (paid, name) in [("{ epsilon = 1.0, delta = 1e-6 }", "the law of the loss"), ("{ mu = 1.0 }", "mu")] {
+        let bounded = rho(paid).replace("method = \"exact\"", nonnegative);
+        refuses(
+            &bounded,
+            &[&format!("{name} of `exact` with double-geometric noise is bounded, not computed")],
+        );
+    }
     refuses(&rho("{ rho = [\"x\"] }"), &["string \"x\""]);
     // A bound does not rank methods: noise on three levels, conditioned on their sums.
     refuses(&rho("{ rho = 1.0 }"), &["rho of `exact` with double-geometric noise is bounded, not computed"]);

@@ -68,7 +68,8 @@ const HARNESS: Order = &[
 ];
 
 /// Rooms of `study` that are of one study; the others are shared, and take nothing from these.
-const STUDIES: &[&str] = &["release", "meeting", "privacy", "frontier", "coverage", "composition", "cube"];
+const STUDIES: &[&str] =
+    &["release", "meeting", "privacy", "profile", "frontier", "coverage", "composition", "cube"];
 
 /// The only file that names studies.
 const STUDY_DOOR: &str = "study/mod.rs";

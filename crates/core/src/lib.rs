@@ -84,7 +84,7 @@ macro_rules! serialize_by_name {
     ($($type:ty),*) => {
         $(impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
+                serializer.serialize_str(self.name().as_ref())
             }
         })*
     };

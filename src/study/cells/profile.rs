@@ -5,7 +5,11 @@ use crate::catalogue::Family;
 use crate::grid::Cell;
 use crate::input::Subject;
 use crate::invariant::Hierarchy;
-use crate::privacy::{ChangeKind, Gamma, IntegerNoise, Price, Profile, Rho, TreeChange, TreeCosts};
+use crate::privacy::{
+    Change, ChangeKind, Gamma, IntegerNoise, Price, Profile, Rho, Statement, TreeChange, TreeCosts,
+};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// How a curve is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,70 +32,151 @@ impl Known {
     }
 }
 
-/// The curve of a change that costs a price; `None` if nothing bounds it.
-pub(in crate::study) fn profile(
-    cell: &Cell,
-    subject: &Subject,
-    statements: &Statements,
-    kind: ChangeKind,
-    price: &Price,
-) -> Option<(Profile, Known)> {
-    let family = cell.at.law.family();
-    // Normal noise has the curve of two normal laws, under equations itself, under convex inequalities as a bound.
-    let normal = |rho: f64| Profile::normal((2.0 * rho).sqrt());
-    let is_exact = price.gamma == Gamma::Proved && !price.is_bound();
-    let computed = match (family, price.rho) {
-        (Family::Gaussian, Rho::Computed(rho)) => Some((normal(rho), Known::Computed)),
-        (Family::Gaussian, Rho::OfNoise(rho)) => Some((normal(rho), Known::OfNoise)),
-        _ if is_exact => computed(cell, subject, statements, kind),
-        _ => None,
-    };
-    computed.or_else(|| {
-        let bound = match family {
-            _ if price.loss.delta > 0.0 && price.gamma == Gamma::Declared => None,
-            Family::Gaussian => price.rho.value().map(normal),
-            Family::DiscreteGaussian => price.rho.value().map(Profile::concentrated),
-            Family::Euclidean | Family::Laplace | Family::DoubleGeometric => {
-                price.epsilon().map(Profile::pure)
-            }
-        };
-        Some((bound?, Known::Bounded))
-    })
+/// What several releases of a cell pay for a change.
+pub(in crate::study) struct Together<'a> {
+    pub(in crate::study) change: ChangeKind,
+    pub(in crate::study) price: &'a Price,
+    /// The curve of one release; `None` if nothing bounds it.
+    pub(in crate::study) curve: Option<(Profile, Known)>,
 }
 
-/// The curve of other noise where it is computed: of free noise, and of integer noise under such equations as
-/// [`Profile::of_tree`] and [`Profile::of_table`] serve and within their limits.
-fn computed(
-    cell: &Cell,
-    subject: &Subject,
-    statements: &Statements,
-    kind: ChangeKind,
-) -> Option<(Profile, Known)> {
-    let noise = match cell.at.law.family() {
+impl Together<'_> {
+    /// What simple accounting charges so many releases at a delta: pure losses added up, or what follows from rho.
+    pub(in crate::study) fn charged(&self, delta: f64, releases: u64) -> Option<f64> {
+        let (loss, times) = (&self.price.loss, releases as f64);
+        match loss.accountant {
+            Some(accountant) => self.price.rho.value().map(|rho| accountant.epsilon(times * rho, delta)),
+            // What is declared at a larger delta says nothing at this one.
+            None if times * loss.delta > delta => None,
+            None => self.price.epsilon().map(|epsilon| times * epsilon),
+        }
+    }
+
+    /// The curve of so many releases together.
+    pub(in crate::study) fn composed(&self, releases: u64) -> Option<Profile> {
+        self.curve.as_ref().map(|(curve, _)| curve.composed(releases))
+    }
+
+    /// rho of so many releases together: by the curve, or where any loss is possible by the statement.
+    pub(in crate::study) fn rho(&self, releases: u64) -> Option<f64> {
+        let of_curve = self.curve.as_ref().and_then(|(curve, _)| curve.rho());
+        Some(of_curve.or(self.price.rho.value())? * releases as f64)
+    }
+
+    /// mu of so many releases together.
+    pub(in crate::study) fn mu(&self, releases: u64) -> Option<f64> {
+        Some(self.curve.as_ref()?.0.mu()? * (releases as f64).sqrt())
+    }
+}
+
+/// The curves of the cells of a plan: those that pay the same noise for the same change have one.
+pub(in crate::study) struct Profiles<'a> {
+    subject: &'a Subject,
+    statements: &'a Statements<'a>,
+    found: RefCell<HashMap<String, Option<(Profile, Known)>>>,
+}
+
+impl<'a> Profiles<'a> {
+    /// None yet.
+    pub(in crate::study) fn new(subject: &'a Subject, statements: &'a Statements<'a>) -> Self {
+        Self { subject, statements, found: RefCell::default() }
+    }
+
+    /// What several releases of a cell pay, change by change, as far as they are possible; for the smallest one where it is none of
+    /// the others.
+    pub(in crate::study) fn each<'b>(&self, cell: &Cell, pays: &'b Statement) -> Vec<Together<'b>> {
+        let has_records = [&pays.added, &pays.moved].iter().any(|change| change.price().is_some());
+        let changes =
+            pays.changes().into_iter().filter(|(kind, _)| *kind != ChangeKind::Smallest || !has_records);
+        let of = |(change, own): (ChangeKind, &'b Change)| {
+            let Change::Possible(price) = own else { return None };
+            Some(Together { change, price, curve: self.of(cell, change, price) })
+        };
+        changes.filter_map(of).collect()
+    }
+
+    /// The curve of a change that costs a price; `None` if nothing bounds it.
+    pub(in crate::study) fn of(
+        &self,
+        cell: &Cell,
+        kind: ChangeKind,
+        price: &Price,
+    ) -> Option<(Profile, Known)> {
+        let family = cell.at.law.family();
+        // Normal noise has the curve of two normal laws, under equations itself, under convex inequalities as a bound.
+        let normal = |rho: f64| Profile::normal((2.0 * rho).sqrt());
+        let is_exact = price.gamma == Gamma::Proved && !price.is_bound();
+        let computed = match (family, price.rho) {
+            (Family::Gaussian, Rho::Computed(rho)) => Some((normal(rho), Known::Computed)),
+            (Family::Gaussian, Rho::OfNoise(rho)) => Some((normal(rho), Known::OfNoise)),
+            _ if is_exact => self.computed(cell, kind),
+            _ => None,
+        };
+        computed.or_else(|| {
+            let bound = match family {
+                _ if price.loss.delta > 0.0 && price.gamma == Gamma::Declared => None,
+                Family::Gaussian => price.rho.value().map(normal),
+                Family::DiscreteGaussian => price.rho.value().map(Profile::concentrated),
+                Family::Euclidean | Family::Laplace | Family::DoubleGeometric => {
+                    price.epsilon().map(Profile::pure)
+                }
+            };
+            Some((bound?, Known::Bounded))
+        })
+    }
+
+    /// The curve of other noise where it is computed, by noise and change once.
+    fn computed(&self, cell: &Cell, kind: ChangeKind) -> Option<(Profile, Known)> {
+        let (law, method) = (cell.at.law, cell.at.method.kind());
+        let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
+        let depends = (law.name(), &scales, method.conditions(), method.is_free(), kind.name());
+        let key = format!("{depends:?}");
+        if let Some(known) = self.found.borrow().get(&key) {
+            return known.clone();
+        }
+        let found = match method.conditions() {
+            // What is too large is bounded.
+            true => self.conditioned(law.family(), &scales, kind).map(|curve| (curve, Known::Computed)),
+            false => {
+                let known = if method.is_free() { Known::Computed } else { Known::OfNoise };
+                self.free(law.family(), &scales, kind).map(|curve| (curve, known))
+            }
+        };
+        self.found.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    /// The curve of integer noise under such equations as [`Profile::of_tree`] and [`Profile::of_table`] serve, and within their limits.
+    fn conditioned(&self, family: Family, scales: &[f64], kind: ChangeKind) -> Option<Profile> {
+        let noise = integers(family)?;
+        let curve = match self.subject {
+            Subject::Hierarchy(table) => Profile::of_tree(&table.hierarchy, scales, noise, kind),
+            Subject::Table(table) => Profile::of_table(&table.invariant, scales[0], noise, kind),
+        };
+        curve.ok()?
+    }
+
+    /// The curve of free noise.
+    fn free(&self, family: Family, scales: &[f64], kind: ChangeKind) -> Option<Profile> {
+        let changed = match self.subject {
+            Subject::Hierarchy(table) => on_path(&table.hierarchy, scales, kind)?,
+            Subject::Table(_) => vec![scales[0]; self.statements.ones(kind)? as usize],
+        };
+        match (integers(family), family) {
+            (Some(noise), _) => Profile::of_free(&changed, noise).ok(),
+            (None, Family::Laplace) => Some(Profile::of_free_laplace(&changed)),
+            (None, _) => None,
+        }
+    }
+}
+
+/// The integer noise of a family.
+fn integers(family: Family) -> Option<IntegerNoise> {
+    match family {
         Family::DoubleGeometric => Some(IntegerNoise::DoubleGeometric),
         Family::DiscreteGaussian => Some(IntegerNoise::DiscreteGaussian),
         Family::Gaussian | Family::Euclidean | Family::Laplace => None,
-    };
-    let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
-    if cell.at.method.conditions() {
-        let curve = match subject {
-            Subject::Hierarchy(table) => Profile::of_tree(&table.hierarchy, &scales, noise?, kind),
-            Subject::Table(table) => Profile::of_table(&table.invariant, scales[0], noise?, kind),
-        };
-        // What is too large is bounded.
-        return Some((curve.ok()??, Known::Computed));
     }
-    let known = if cell.at.method.kind().is_free() { Known::Computed } else { Known::OfNoise };
-    let changed = match subject {
-        Subject::Hierarchy(table) => on_path(&table.hierarchy, &scales, kind)?,
-        Subject::Table(_) => vec![scales[0]; statements.ones(kind)? as usize],
-    };
-    let curve = match (noise, cell.at.law.family()) {
-        (Some(noise), _) => Profile::of_free(&changed, noise).ok()?,
-        (None, Family::Laplace) => Profile::of_free_laplace(&changed),
-        (None, _) => return None,
-    };
-    Some((curve, known))
 }
 
 /// The scales of the counts that a change of one record changes, of the change that changes most of them; every other

@@ -68,12 +68,14 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         let pays = paid.get(&cell.cell);
         rows.iter().filter_map(move |row| Some((pays?, Line { cell, paid: pays?.paid, row })))
     });
-    let pages = grouped(lines, |(pays, _)| (pays.measure, pays.change.name())).into_iter().map(|lines| {
-        let (change, measure) = (lines[0].0.change, lines[0].0.measure);
-        let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
-        let kinds = grouped(lines.iter(), |line| line.key()).into_iter().map(|same| same[0].key()).collect();
-        Told { run, classes: &classes, change, measure, lines, kinds }.page()
-    });
+    let pages =
+        grouped(lines, |(pays, _)| (pays.measure.name(), pays.change.name())).into_iter().map(|lines| {
+            let (change, measure) = (lines[0].0.change, lines[0].0.measure);
+            let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
+            let kinds =
+                grouped(lines.iter(), |line| line.key()).into_iter().map(|same| same[0].key()).collect();
+            Told { run, classes: &classes, change, measure, lines, kinds }.page()
+        });
     Ok(run.with_failed(pages.collect()))
 }
 
@@ -96,11 +98,11 @@ impl Told<'_> {
              hold for every coefficient, as far as the releases tell. In brackets: what holds less here, and what it holds.",
             self.measure.name(),
             percent(self.lines[0].row.level),
-            loss = self.loss(),
+            loss = self.measure.short(),
         );
         let title = format!(
             "{run}: the shortest intervals of coefficients that hold, at equal {} for {change}",
-            self.loss()
+            self.measure.words()
         );
         Page::main(title)
             .text(about)
@@ -124,10 +126,13 @@ impl Told<'_> {
              it holds.",
             self.measure.name(),
             percent(self.lines[0].row.level),
-            loss = self.loss(),
+            loss = self.measure.short(),
         );
         let of_level = |class: &ClassRow| class.level.is_some() && class.size.is_empty();
-        let title = format!("{run}: the shortest intervals that hold, at equal {} for {change}", self.loss());
+        let title = format!(
+            "{run}: the shortest intervals that hold, at equal {} for {change}",
+            self.measure.words()
+        );
         let page = Page::main(title)
             .text(about)
             .table(self.shortest(&of_level))
@@ -149,13 +154,6 @@ impl Told<'_> {
         let districts = districts.then(|| self.detail(format!("{run}: districts"), &of_district, &drawn));
         let levels = self.detail(format!("{run}: levels"), &of_level, &drawn);
         [by_size, districts, Some(levels)].into_iter().flatten().fold(page, Page::and)
-    }
-
-    fn loss(&self) -> &'static str {
-        match self.measure {
-            Measure::Epsilon => "loss",
-            Measure::Rho => "rho",
-        }
     }
 
     /// Whether several kinds of noise are compared.
@@ -198,7 +196,7 @@ impl Told<'_> {
             cells(line).into_iter().enumerate().map(row).collect::<Vec<_>>()
         });
         Pivot::of(rows).table(
-            [self.loss(), "method", "read by"],
+            [self.measure.short(), "method", "read by"],
             |(Number(paid), place, _, name)| {
                 let (method, noise, _) = &self.kinds[*place];
                 let method = if self.several() { format!("{method},\n{noise}") } else { method.clone() };
@@ -253,7 +251,11 @@ impl Told<'_> {
             let methods: Vec<String> = grouped(same, |line| line.key()).into_iter().map(method).collect();
             (
                 Number(paid),
-                format!("At {} {paid} the shortest are those of {}.", self.loss(), methods.join("; of ")),
+                format!(
+                    "At {} {paid} the shortest are those of {}.",
+                    self.measure.words(),
+                    methods.join("; of ")
+                ),
             )
         });
         let mut answers: Vec<(Number, String)> = by_paid.collect();
@@ -271,7 +273,7 @@ impl Told<'_> {
                 "{} holds {} in the worst case ({class}, {} {}).",
                 self.name(worst),
                 percent(worst.row.coverage.mean),
-                self.loss(),
+                self.measure.words(),
                 worst.paid
             )
         };
@@ -287,7 +289,7 @@ impl Told<'_> {
             let share =
                 same.iter().map(|line| line.row.replicates as f64 / line.cell.replicates as f64).sum::<f64>();
             let paid = first.paid;
-            let (loss, rest) = (self.loss(), percent(1.0 - share / lines));
+            let (loss, rest) = (self.measure.words(), percent(1.0 - share / lines));
             let name = self.name(first);
             format!(
                 "{name} has no maximum, or an interval without an end, in {rest} of the releases ({loss} {paid}): they are left out."
@@ -354,7 +356,7 @@ impl Told<'_> {
             }
         };
         let panel = |same: Vec<&Line>| Panel {
-            title: format!("{} {}", self.loss(), same[0].paid),
+            title: format!("{} {}", self.measure.words(), same[0].paid),
             series: grouped(same, |line| line.key()).into_iter().map(series).collect(),
         };
         let names = across.iter().map(|class| self.classes[class].size.clone()).collect();

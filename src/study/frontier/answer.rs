@@ -1,7 +1,7 @@
 //! The first answer: the error of a count, method by method, for a loss that all of them pay; and in words who wins where.
 
 use super::curve::{APART, Curve, Point, axes, contests};
-use super::page::{figures, loss};
+use super::page::figures;
 use crate::catalogue::what;
 use crate::diagnostics::{Estimate, Pair};
 use crate::failure::Result;
@@ -51,9 +51,13 @@ pub(super) fn page(run: &Named, change: ChangeKind, measure: Measure, curves: &[
 impl Answer<'_> {
     fn page(&self) -> Page {
         let (least, drawn) = replicates(self.points().map(|(_, point)| point.level.replicates));
-        let equal = loss(self.measure);
-        let title =
-            format!("{}: mean error of a count, at equal {equal} for {}", self.run.name, self.change.words());
+        let equal = self.measure.short();
+        let title = format!(
+            "{}: mean error of a count, at equal {} for {}",
+            self.run.name,
+            self.measure.words(),
+            self.change.words()
+        );
         let mut about = format!(
             "Each method pays the same {equal} ({}) with all of its noise together. Mean of |released - confidential| over \
              the counts of a level ± standard error of {drawn} replicates.",
@@ -96,8 +100,8 @@ impl Answer<'_> {
         let price = self.prices.get(&point.cell.cell);
         match (self.measure, price) {
             (Measure::Epsilon, Some(price)) => price.short(),
-            (Measure::Rho, Some(Price { rho: Rho::Computed(_), .. })) => point.own.paid.to_string(),
-            (Measure::Rho, Some(_)) => format!("<= {}", point.own.paid),
+            (_, Some(Price { rho: Rho::OfNoise(_), .. })) => format!("<= {}", point.own.paid),
+            (_, Some(_)) => point.own.paid.to_string(),
             (_, None) => "-".into(),
         }
     }
@@ -139,7 +143,7 @@ impl Answer<'_> {
         });
         let keys = lines().map(|(i, paid)| line(i, paid));
         Pivot::of(errors.chain(whole.flatten())).and_keys(keys, []).table(
-            [loss(self.measure), "releases", "method"],
+            [self.measure.short(), "releases", "method"],
             |&(Number(paid), kind, curve)| {
                 let own = self.curves[curve];
                 let cell = own.drawn(paid).map_or(own.cell(), |point| &point.cell);
@@ -234,7 +238,7 @@ impl Answer<'_> {
         let everywhere = |curve: &usize| all.iter().flatten().all(|(_, best)| best.contains(curve));
         if let Some(curve) = curves.iter().copied().find(everywhere) {
             let alone = all.iter().flatten().all(|(_, best)| best.len() == 1);
-            let (name, loss) = (named(curve), loss(self.measure));
+            let (name, loss) = (named(curve), self.measure.short());
             let levels = if self.levels.len() > 1 { "level and " } else { "" };
             return match alone {
                 true => format!("{name} has the smallest error at every {levels}{loss}"),
@@ -305,8 +309,11 @@ impl Answer<'_> {
             self.levels.iter().filter_map(level).collect::<Vec<_>>().join(", ")
         };
         let mut out = vec![format!(
-            "At a {} of {paid}, {} ({}) is off by {} on average.",
-            loss(self.measure),
+            "At {} of {paid}, {} ({}) is off by {} on average.",
+            match self.measure.short() {
+                "epsilon" => "an epsilon".into(),
+                other => format!("a {other}"),
+            },
             named(curve),
             first.words(),
             off(curve)

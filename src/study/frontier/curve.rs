@@ -91,7 +91,7 @@ pub(super) fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<
         Ok(true)
     })?;
     let what = |cell: &CellRow, measure: Measure| {
-        format!("{measure:?} {} {:?}", cell.noise_but_budget(), cell.method_key())
+        format!("{} {} {:?}", measure.name(), cell.noise_but_budget(), cell.method_key())
     };
     let gone = || cells.values().filter(|cell| run.failed.contains_key(&cell.cell));
     let curve = |points: Vec<Point>| {
@@ -179,13 +179,24 @@ pub(super) fn contests<'a>(curves: &[&'a Curve]) -> Vec<Contest<'a>> {
     all
 }
 
+/// The measures of curves, in the order of the config.
+pub(super) fn measures(all: &[Curve]) -> Vec<Measure> {
+    let mut measures: Vec<Measure> = Vec::new();
+    for curve in all {
+        if !measures.contains(&curve.measure) {
+            measures.push(curve.measure);
+        }
+    }
+    measures
+}
+
 /// Curves that are compared with each other: of one measure, integers or not; those that there are.
-pub(super) fn kinds(all: &[Curve]) -> Vec<((Measure, bool), Vec<&Curve>)> {
+pub(super) fn kinds(all: &[Curve]) -> Vec<(Measure, Vec<&Curve>)> {
     let kinds =
-        Measure::ALL.into_iter().flat_map(|measure| [true, false].map(|integers| (measure, integers)));
-    let of = |kind| {
-        let own = all.iter().filter(|curve| (curve.measure, curve.integers) == kind);
-        (kind, own.collect::<Vec<_>>())
+        measures(all).into_iter().flat_map(|measure| [true, false].map(|integers| (measure, integers)));
+    let of = |(measure, integers)| {
+        let own = all.iter().filter(|curve| (curve.measure, curve.integers) == (measure, integers));
+        (measure, own.collect::<Vec<_>>())
     };
     kinds.map(of).filter(|(_, curves)| !curves.is_empty()).collect()
 }

@@ -27,7 +27,7 @@ use crate::table::{Declared, Key};
 use crate::{table, text_value};
 use std::collections::HashMap;
 
-text_value!(column Measure, |measure: &Measure| measure.name(), Measure::named);
+text_value!(column Measure, |measure: &Measure| measure.name().into_owned(), Measure::named);
 
 /// The study.
 #[derive(Default)]
@@ -40,10 +40,11 @@ table! {
         cell: Key;
         /// the change that is paid for, as in `statements.parquet`
         change: ChangeKind;
-        /// `epsilon_conditioned` of that change in `statements.parquet`, or where `measure` says so its `rho`, is this
-        /// or at most 3e-8 less, relatively (1e-4 where the bound of Gaussian noise jumps)
+        /// `epsilon_conditioned` of that change in `statements.parquet`, or what `measure` says, is this or at most 3e-8
+        /// less, relatively (1e-4 where the bound of Gaussian noise jumps)
         paid: f64;
-        /// in what `paid` is counted: `epsilon` or `rho`
+        /// in what `paid` is counted: `epsilon`, `rho`, `mu`, or as in `epsilon at delta 1e-6 of 12 releases` what
+        /// releases pay together by the whole law of their loss
         measure: Measure;
     }
 }

@@ -1,6 +1,6 @@
 //! Errors against what is paid, method by method, and where the better one changes.
 
-use super::curve::{APART, Contest, Curve, Point, axes, contests, curves, kinds};
+use super::curve::{APART, Contest, Curve, Point, axes, contests, curves, kinds, measures};
 use super::{FrontierRow, answer};
 use crate::diagnostics::{Crossing, Pair};
 use crate::failure::Result;
@@ -64,27 +64,25 @@ pub(super) fn of(run: &Named) -> Result<Page> {
     let (change, all) = curves(run, false)?;
     let Some(change) = change else { return Ok(Page::default()) };
     let mut page = Page::default();
-    for measure in Measure::ALL {
+    for measure in measures(&all) {
         let own: Vec<&Curve> = all.iter().filter(|curve| curve.measure == measure).collect();
-        if !own.is_empty() {
-            page = page.and(answer::page(run, change, measure, &own)?);
-        }
+        page = page.and(answer::page(run, change, measure, &own)?);
     }
     let points =
         all.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve.measure, &point.own)));
     let paid: HashMap<Key, (Measure, f64)> =
         points.map(|(measure, own)| (own.cell, (measure, own.paid))).collect();
-    for measure in Measure::ALL.into_iter().filter(|own| paid.values().any(|(measure, _)| measure == own)) {
+    for measure in measures(&all) {
         let of =
             |cell: &CellRow| paid.get(&cell.cell).filter(|(own, _)| *own == measure).map(|(_, paid)| *paid);
-        page = page.and(by_size(run, loss(measure), &of)?);
+        page = page.and(by_size(run, &measure.words(), &of)?);
     }
     let noise = |cell: &CellRow| match paid.get(&cell.cell) {
-        Some((measure, paid)) => format!("{} noise, {} {paid}", cell.law.name(), loss(*measure)),
+        Some((measure, paid)) => format!("{} noise, {} {paid}", cell.law.name(), measure.words()),
         None => cell.noise_words(),
     };
     page = page.and(by_accountant(run, &all));
-    for ((measure, _), curves) in kinds(&all) {
+    for (measure, curves) in kinds(&all) {
         page = page.and(budgets(run, measure, &curves)).and(better(run, measure, &contests(&curves)));
     }
     Ok(run.with_failed(page).and(answered(run, &noise)?.aside()))
@@ -93,8 +91,8 @@ pub(super) fn of(run: &Named) -> Result<Page> {
 /// The figures of some curves: integers, and real numbers.
 pub(super) fn figures(run: &Named, change: ChangeKind, measure: Measure, all: &[&Curve]) -> Vec<Figure> {
     let what_they_pay = match measure {
-        Measure::Epsilon => "what they pay",
-        Measure::Rho => "the rho that they pay",
+        Measure::Epsilon => "what they pay".into(),
+        other => format!("the {} that they pay", other.name()),
     };
     let of = |(integers, kind): (bool, &str)| {
         let curves: Vec<&Curve> = all.iter().copied().filter(|curve| curve.integers == integers).collect();
@@ -109,20 +107,9 @@ pub(super) fn figures(run: &Named, change: ChangeKind, measure: Measure, all: &[
     [(true, "integers"), (false, "real numbers")].into_iter().filter_map(of).collect()
 }
 
-/// What is paid, in a word.
-pub(super) fn loss(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Epsilon => "loss",
-        Measure::Rho => "rho",
-    }
-}
-
 /// What is paid, as the name of a column.
-fn paid_is(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Epsilon => "paid",
-        Measure::Rho => "rho paid",
-    }
+fn paid_is(measure: Measure) -> String {
+    if measure == Measure::Epsilon { "paid".into() } else { format!("{} paid", measure.short()) }
 }
 
 /// The budgets of the noise, by what is paid.
@@ -135,8 +122,7 @@ fn budgets(run: &Named, measure: Measure, curves: &[&Curve]) -> Page {
         };
         std::iter::once(paid.to_string()).chain(curves.iter().map(of)).collect()
     };
-    let header =
-        std::iter::once(paid_is(measure).to_owned()).chain(curves.iter().map(|curve| curve.name.clone()));
+    let header = std::iter::once(paid_is(measure)).chain(curves.iter().map(|curve| curve.name.clone()));
     Page::headed(format!("{}: the epsilon of the noise that pays it", run.name)).table(Table::new(
         1,
         header,
@@ -155,7 +141,7 @@ fn better(run: &Named, measure: Measure, contests: &[Contest]) -> Page {
     };
     Page::headed(match measure {
         Measure::Epsilon => format!("{}: which is better for what is paid", run.name),
-        Measure::Rho => format!("{}: which is better for the rho that is paid", run.name),
+        other => format!("{}: which is better for the {} that is paid", run.name, other.name()),
     })
     .listed(
         3,
@@ -176,13 +162,18 @@ fn better(run: &Named, measure: Measure, contests: &[Contest]) -> Page {
     )
 }
 
-/// What changes where losses are compared as rho and not as epsilon: every two curves that both kinds of budgets have.
+/// What changes where losses are compared by another measure than the first: every two curves that both have.
 fn by_accountant(run: &Named, all: &[Curve]) -> Page {
     let of = |measure: Measure| -> Vec<Contest> {
-        let own = kinds(all).into_iter().filter(|((of, _), _)| *of == measure);
+        let own = kinds(all).into_iter().filter(|(of, _)| *of == measure);
         own.flat_map(|(_, curves)| contests(&curves)).collect()
     };
-    let (by_epsilon, by_rho) = (of(Measure::Epsilon), of(Measure::Rho));
+    let measures = measures(all);
+    let mut by: Vec<Vec<Contest>> = measures.iter().map(|&measure| of(measure)).collect();
+    if by.len() < 2 {
+        return Page::default();
+    }
+    let first = by.remove(0);
     // Blocks may list the methods in another order.
     let pairs = |a: &Contest, b: &Contest| {
         if a.level != b.level || a.first.integers != b.first.integers {
@@ -198,20 +189,20 @@ fn by_accountant(run: &Named, all: &[Curve]) -> Page {
         }
     };
     let row = |a: &Contest| {
-        let by_rho = by_rho.iter().find_map(|b| pairs(a, b))?;
-        Some(vec![
-            run.level(a.level),
-            a.first.name.clone(),
-            a.second.name.clone(),
-            verdict(&a.pairs),
-            verdict(&by_rho),
-        ])
+        let others = by.iter().map(|own| own.iter().find_map(|b| pairs(a, b)));
+        let others: Vec<Option<Vec<Pair>>> = others.collect();
+        others.iter().any(Option::is_some).then(|| {
+            let names = [run.level(a.level), a.first.name.clone(), a.second.name.clone(), verdict(&a.pairs)];
+            let others = others.iter().map(|own| own.as_deref().map_or("-".into(), verdict));
+            names.into_iter().chain(others).collect()
+        })
     };
-    let rows: Vec<Vec<String>> = by_epsilon.iter().filter_map(row).collect();
+    let rows: Vec<Vec<String>> = first.iter().filter_map(row).collect();
     if rows.is_empty() {
         return Page::default();
     }
-    let header = ["level", "first", "second", "better\nat equal epsilon", "better\nat equal rho"];
+    let at = |measure: &Measure| format!("better\nat equal {}", measure.name().replace(" of ", "\nof "));
+    let header = ["level", "first", "second"].map(str::to_owned).into_iter().chain(measures.iter().map(at));
     Page::main(format!("{}: what the accountant changes", run.name)).table(Table::new(3, header, rows)).text(
         "Better: a smaller error, by more than 3 standard errors, at all losses of the config if none is named. \
             Conditioning on equations keeps a pure epsilon, and raises \
@@ -246,7 +237,7 @@ fn figure(
     Figure {
         name: Figure::named(&match measure {
             Measure::Epsilon => format!("{}-{kind}", run.name),
-            Measure::Rho => format!("{}-{kind}-rho", run.name),
+            other => format!("{}-{kind}-{}", run.name, other.name()),
         }),
         title,
         about: "A curve for each method: the mean absolute error of a count with its 95 % interval against what a \
@@ -318,15 +309,15 @@ pub(super) fn crossing_records(runs: &[Named]) -> Records<'_> {
     let source = move |take: Take| {
         for run in runs {
             let (change, all) = curves(run, true)?;
-            for ((measure, integers), curves) in kinds(&all) {
+            for (measure, curves) in kinds(&all) {
                 for contest in contests(&curves) {
                     for crossing in &contest.crossings {
                         let known = |x: f64| if x.is_nan() { Value::Null } else { x.into() };
                         let values: [Value; 12] = [
                             run.name.as_str().into(),
                             change.map_or("", ChangeKind::name).into(),
-                            measure.name().into(),
-                            integers.into(),
+                            measure.name().into_owned().into(),
+                            contest.first.integers.into(),
                             contest.level.into(),
                             contest.first.name.replace('\n', " ").into(),
                             contest.second.name.replace('\n', " ").into(),

@@ -66,7 +66,7 @@ fn row(
         epsilon: cell.epsilon,
         change: change.map(|change| change.name().to_owned()),
         paid,
-        measure: measure.name().to_owned(),
+        measure: measure.name().into_owned(),
         paid_is_bound: measure == Measure::Epsilon && price.is_some_and(Price::epsilon_is_bound),
         label: format!("{} {}", cell.method_plain(), cell.options_words()).trim_end().to_owned(),
         method: cell.method_bare_plain(),

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::invariant::{Hierarchy, Region};
+use std::borrow::Cow;
 
 /// How loss is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,29 +136,72 @@ impl ChangeKind {
 }
 
 /// By what losses are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
     /// By epsilon, at the delta of Gaussian laws.
     Epsilon,
     /// By rho of zero-concentrated privacy ([`Rho`]).
     Rho,
+    /// By mu of Gaussian privacy ([`Profile::mu`](super::Profile::mu)).
+    Mu,
+    /// By the epsilon of so many releases together at a delta, by the whole law of their loss ([`Profile`](super::Profile)).
+    Together {
+        /// The delta.
+        delta: f64,
+        /// Releases of the same data.
+        releases: u64,
+    },
 }
 
 impl Measure {
-    /// Both measures.
-    pub const ALL: [Self; 2] = [Self::Epsilon, Self::Rho];
-
-    /// The name of the measure in tables.
-    pub fn name(self) -> &'static str {
+    /// The measure in tables: `epsilon`, `rho`, `mu`, `epsilon at delta 1e-6`, `epsilon at delta 1e-6 of 12 releases`.
+    pub fn name(self) -> Cow<'static, str> {
         match self {
-            Self::Epsilon => "epsilon",
-            Self::Rho => "rho",
+            Self::Epsilon => "epsilon".into(),
+            Self::Rho => "rho".into(),
+            Self::Mu => "mu".into(),
+            Self::Together { delta, releases } => format!("epsilon {}", together(delta, releases)).into(),
         }
     }
 
     /// The measure of a name; `None` for another name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|measure| measure.name() == name)
+        match name {
+            "epsilon" => Some(Self::Epsilon),
+            "rho" => Some(Self::Rho),
+            "mu" => Some(Self::Mu),
+            _ => {
+                let terms = name.strip_prefix("epsilon at delta ")?;
+                let (delta, releases) = match terms.split_once(" of ") {
+                    None => (terms, "1"),
+                    Some((delta, releases)) => (delta, releases.strip_suffix(" releases")?),
+                };
+                Some(Self::Together { delta: delta.parse().ok()?, releases: releases.parse().ok()? })
+            }
+        }
+    }
+
+    /// What is paid, in a title: a loss, or what else it is.
+    pub fn words(self) -> Cow<'static, str> {
+        if self == Self::Epsilon { "loss".into() } else { self.name() }
+    }
+
+    /// What is paid, in a word.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Epsilon => "loss",
+            Self::Rho => "rho",
+            Self::Mu => "mu",
+            Self::Together { .. } => "epsilon",
+        }
+    }
+}
+
+/// At what a loss of releases together is stated.
+fn together(delta: f64, releases: u64) -> String {
+    match releases {
+        1 => format!("at delta {delta:?}"),
+        _ => format!("at delta {delta:?} of {releases} releases"),
     }
 }
 
@@ -173,19 +217,22 @@ pub struct Amount {
 impl Amount {
     /// The amount with all digits, as TOML writes numbers: a point in each.
     pub fn exact(&self) -> String {
+        self.words(format!("{:?}", self.loss))
+    }
+
+    fn words(&self, loss: String) -> String {
         match self.measure {
-            Measure::Epsilon => format!("{:?}", self.loss),
-            Measure::Rho => format!("rho {:?}", self.loss),
+            Measure::Epsilon => loss,
+            Measure::Rho => format!("rho {loss}"),
+            Measure::Mu => format!("mu {loss}"),
+            Measure::Together { delta, releases } => format!("epsilon {loss} {}", together(delta, releases)),
         }
     }
 }
 
 impl std::fmt::Display for Amount {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        match self.measure {
-            Measure::Epsilon => write!(f, "{}", self.loss),
-            Measure::Rho => write!(f, "rho {}", self.loss),
-        }
+        f.write_str(&self.words(self.loss.to_string()))
     }
 }
 
@@ -670,6 +717,32 @@ mod tests {
 
     fn size(v: &[i64]) -> u64 {
         v.iter().map(|x| x.unsigned_abs()).sum()
+    }
+
+    #[test]
+    fn measures_are_read_as_they_are_written() {
+        let together = |delta, releases| Measure::Together { delta, releases };
+        for (measure, name) in [
+            (Measure::Epsilon, "epsilon"),
+            (Measure::Rho, "rho"),
+            (Measure::Mu, "mu"),
+            (together(1e-6, 1), "epsilon at delta 1e-6"),
+            (together(0.1, 12), "epsilon at delta 0.1 of 12 releases"),
+        ] {
+            assert_eq!((measure.name().as_ref(), Measure::named(name)), (name, Some(measure)));
+        }
+        for name in [
+            "",
+            "loss",
+            "epsilon at delta x",
+            "epsilon at delta 0.1 of 12",
+            "epsilon at delta 0.1 of x releases",
+        ] {
+            assert_eq!(Measure::named(name), None, "{name}");
+        }
+        let amount = Amount { loss: 2.0, measure: together(1e-6, 12) };
+        assert_eq!(amount.to_string(), "epsilon 2 at delta 1e-6 of 12 releases");
+        assert_eq!(amount.exact(), "epsilon 2.0 at delta 1e-6 of 12 releases");
     }
 
     /// All vectors within ±2 that keep the equations: the shortest, and what records can do.
