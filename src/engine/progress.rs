@@ -219,7 +219,7 @@ impl<'a> Progress<'a> {
         Self { manner: *manner, teller: Some((teller, thread.flatten())) }
     }
 
-    /// Does so much of a kind, and hears how far it says that it is. `words`: which cell.
+    /// Does so much of a kind, and hears how far it says that it is. `work`: 0 of what is counted as something else. `words`: which cell.
     pub(crate) fn doing<T>(
         &self,
         kind: usize,
@@ -244,7 +244,9 @@ impl<'a> Progress<'a> {
             let doing = state.doing.remove(at);
             state.done[kind].seconds += now - doing.since;
         }
-        self.pass(state, kind, work);
+        if work > 0 {
+            self.pass(state, kind, work);
+        }
         done
     }
 
