@@ -26,14 +26,15 @@ const KEY: TaskKey = TaskKey { seed: 1, cell: 2, replicate: 0, role: Role::Noise
 fn tree(state: &str, most: usize) -> Hierarchy {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data/country/block_groups_2010.parquet"));
     let table = CsvTable::read(path).expect("block groups");
-    let (code, blocks) =
-        (table.column("block_group").expect("codes"), table.column("blocks").expect("numbers"));
+    let place = |name: &str| table.column(name).expect("a column");
+    let (of_state, above, blocks) =
+        (place("state"), ["county", "tract", "block_group"].map(place), place("blocks"));
     let mut columns = ["county", "tract", "block_group", "block"].map(|name| (name.to_owned(), Vec::new()));
-    for row in (0..table.len()).filter(|&row| table.text(row, code).starts_with(state)).take(most) {
-        let (code, blocks) = (table.text(row, code), table.text(row, blocks).parse().expect("a number"));
+    for row in (0..table.len()).filter(|&row| table.text(row, of_state) == state).take(most) {
+        let blocks: u32 = table.text(row, blocks).parse().expect("a number");
         for block in 0..blocks {
-            let block: u32 = block;
-            let names = [&code[..5], &code[..11], &code[..12], &block.to_string()].map(str::to_owned);
+            let [county, tract, group] = above.map(|place| table.text(row, place).to_owned());
+            let names = [county, tract, group, block.to_string()];
             columns.iter_mut().zip(names).for_each(|((_, column), name)| column.push(Some(name)));
         }
     }
