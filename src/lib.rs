@@ -61,6 +61,7 @@ macro_rules! say {
     }};
 }
 
+pub mod audit;
 pub mod catalogue;
 pub mod cli;
 mod cluster;

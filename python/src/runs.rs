@@ -6,6 +6,7 @@ use crate::released::with_counts;
 use crate::sample::threads_of;
 use crate::table::Table;
 use crate::waiting::wait;
+use congenial::audit::{self, Effort};
 use congenial::config::Thresholds;
 use congenial::engine::{self, Manner};
 use congenial::failure::{Failure, Result as Done};
@@ -232,6 +233,40 @@ pub fn verify_methods(
         (data.into_iter().chain(words).collect(), one.finding() == Finding::Wrong, one.error.clone())
     };
     Ok(raised(checked?)?.iter().map(told).collect())
+}
+
+/// Audits every method of a config: in words, as JSON, and whether nothing speaks against one.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn audit_methods(
+    py: Python,
+    config: &Bound<PyAny>,
+    sets: Option<&Bound<PyDict>>,
+    draws: Option<u64>,
+    level: Option<f64>,
+    all: bool,
+    threads: Option<&Bound<PyAny>>,
+    progress: bool,
+    width: usize,
+) -> PyResult<(String, String, bool)> {
+    let given = Given::new(config, sets)?;
+    let threads = threads_of(threads)?;
+    let usual = Effort::default();
+    let effort = Effort { draws: draws.unwrap_or(usual.draws), level: level.unwrap_or(usual.level), all };
+    effort.check().map_err(usage)?;
+    let audited = wait(py, progress, |waiting| -> Done<_> {
+        let _idle = EndIdle;
+        let manner = Manner { threads, fail_fast: false, quiet: false, watch: Some(waiting) };
+        let mut audited = Vec::new();
+        for plan in given.settled()? {
+            let found = audit::audit(&plan, effort, &manner)?;
+            audited.extend(found.into_iter().map(|one| (plan.config.data_name.clone(), one)));
+        }
+        Ok(audited)
+    });
+    let audited = raised(audited?)?;
+    let ok = !audited.iter().any(|(_, one)| one.is_wrong());
+    Ok((audit::page(&audited, effort).to_text(width), audit::described(&audited, effort).to_string(), ok))
 }
 
 fn format_named(name: &str) -> PyResult<Format> {

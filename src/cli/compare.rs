@@ -36,9 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(margin) = margin.filter(|margin| !(margin.is_finite() && *margin >= 0.0)) {
         return Err(Failure::Usage(format!("--margin: got {margin}, want a number >= 0")));
     }
-    if let Some(level) = level.filter(|level| !(*level > 0.0 && *level < 1.0)) {
-        return Err(Failure::Usage(format!("--level: got {level}, want a number in (0, 1)")));
-    }
+    let level = level.map(|level| super::probability("--level", level)).transpose()?;
     let adjust = |config: Thresholds| Thresholds {
         level: level.unwrap_or(config.level),
         margin: margin.unwrap_or(config.margin),

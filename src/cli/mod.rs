@@ -1,6 +1,7 @@
 //! The command line: one file per verb.
 
 mod aggregate;
+mod audit;
 mod check;
 mod compare;
 mod completions;
@@ -68,6 +69,9 @@ enum Verb {
     /// Draw each method of a config briefly, and check its invariant and its law
     #[command(after_help = "Example: congenial verify study.toml")]
     Verify(verify::Arguments),
+    /// Prove from releases what each method pays at least, beside what it states
+    #[command(after_help = "Example: congenial audit study.toml --draws 100000")]
+    Audit(audit::Arguments),
     /// Print what finished runs gave: text, markdown, HTML, LaTeX, figures or all rows
     #[command(after_help = "Example: congenial report results/taxi-quick-* --format html -o taxi.html")]
     Report(report::Arguments),
@@ -163,6 +167,7 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Verify(arguments) => verify::run(&arguments),
+        Verb::Audit(arguments) => audit::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Infer(arguments) => infer::run(&arguments),
         Verb::Ledger(arguments) => ledger::run(&arguments),
@@ -182,6 +187,14 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
             Err(crate::failure::Failure::Wrong(crate::own::starting::become_program(&command, parent)))
         }
         Verb::Completions(arguments) => completions::run(&arguments),
+    }
+}
+
+/// A number of an argument that is neither 0 nor 1. Errors: another.
+fn probability(flag: &str, x: f64) -> crate::failure::Result<f64> {
+    match x > 0.0 && x < 1.0 {
+        true => Ok(x),
+        false => Err(crate::failure::Failure::Usage(format!("{flag}: got {x}, want a number in (0, 1)"))),
     }
 }
 

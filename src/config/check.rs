@@ -349,11 +349,7 @@ impl Checker<'_> {
     pub(crate) fn thresholds(&self, wire: &WireCompare) -> Result<Thresholds> {
         let mut thresholds = Thresholds::default();
         if let Some(level) = &wire.level {
-            thresholds.level = *level.get_ref();
-            if !(thresholds.level > 0.0 && thresholds.level < 1.0) {
-                let message = format!("compare.level: got {}", thresholds.level);
-                return Err(self.error(message, level.span(), "want a number in (0, 1)"));
-            }
+            thresholds.level = self.probability("compare.level", *level.get_ref(), level.span())?;
         }
         let margin = |key: &str, given: &Option<Spanned<f64>>| match given {
             None => Ok(None),

@@ -196,10 +196,7 @@ impl<'a> Checker<'a> {
         span: Range<usize>,
     ) -> Result<Vec<Amount>> {
         if let Measure::Together { delta, releases } = measure {
-            if !(delta > 0.0 && delta < 1.0) {
-                let label = "want a number between 0 and 1";
-                return Err(self.error(format!("{key}.delta: got {delta}"), span, label));
-            }
+            self.probability(&format!("{key}.delta"), delta, span.clone())?;
             if releases == 0 {
                 return Err(self.error(format!("{key}.releases: got 0"), span, "want at least 1"));
             }
@@ -207,6 +204,15 @@ impl<'a> Checker<'a> {
         self.values(key, (axis, span), |&loss, span| {
             Ok(Amount { loss: self.positive(key, loss, span)?, measure })
         })
+    }
+
+    /// A number that is neither 0 nor 1.
+    pub(crate) fn probability(&self, key: &str, x: f64, span: Range<usize>) -> Result<f64> {
+        if x > 0.0 && x < 1.0 {
+            Ok(x)
+        } else {
+            Err(self.error(format!("{key}: got {x}"), span, "want a number in (0, 1)"))
+        }
     }
 
     pub(crate) fn positive(&self, key: &str, x: f64, span: Range<usize>) -> Result<f64> {

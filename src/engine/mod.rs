@@ -288,10 +288,18 @@ fn pool(threads: usize, jobs: usize, units: &[Unit]) -> Result<rayon::ThreadPool
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let longest = units.iter().map(|unit| unit.each.work).max().unwrap_or(0);
     let useful = jobs.max((longest / LEAST).min(threads as u64) as usize).max(1);
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.min(useful).min(8 * cores))
-        .build()
-        .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))
+    started(threads.min(useful).min(8 * cores))
+}
+
+/// So many threads. Errors: they cannot be started.
+fn started(threads: usize) -> Result<rayon::ThreadPool> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))
+}
+
+/// Does some work on so many threads, which its parts share. Errors: they cannot be started.
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
+    Ok(started(threads)?.install(work))
 }
 
 type Shared<'a> = Arc<std::result::Result<Box<dyn Prepared + 'a>, String>>;

@@ -220,6 +220,17 @@ fn bad_leaf(table: &CsvTable, place: usize, level: &str, parent: impl Fn(usize) 
     unreachable!("a leaf was refused")
 }
 
+impl HierarchyTable {
+    /// The same tree with other counts, each the sum of its children's.
+    pub(super) fn with_counts(&self, counts: Vec<i64>) -> Self {
+        let moved: Vec<i64> = counts.iter().zip(&*self.counts).map(|(new, old)| new - old).collect();
+        let region =
+            if self.region.is_everything() { Region::everything() } else { self.region.around_moved(&moved) };
+        let digest = format!("{} {}", self.digest, digest(&self.hierarchy, &counts));
+        Self { counts: counts.into(), region, digest, ..self.clone() }
+    }
+}
+
 /// SHA-256 of the parent and the count of every node.
 fn digest(hierarchy: &Hierarchy, counts: &[i64]) -> String {
     let mut hash = Sha256::new();

@@ -259,6 +259,17 @@ fn check_names(path: &Path, names: &Texts, distinct: usize) -> Result<()> {
     Ok(())
 }
 
+impl InvariantTable {
+    /// The same entries with other counts.
+    pub(super) fn with_counts(&self, counts: Vec<i64>) -> Self {
+        let moved: Vec<i64> = counts.iter().zip(&self.counts).map(|(new, old)| new - old).collect();
+        let region =
+            if self.region.is_everything() { Region::everything() } else { self.region.around_moved(&moved) };
+        let digest = digest_of(&counts, &self.invariant, &region);
+        Self { counts, region, digest, ..self.clone() }
+    }
+}
+
 /// SHA-256 of counts, equations, bounds and explicit inequalities, in hexadecimal.
 fn digest_of(counts: &[i64], invariant: &Linear, region: &Region) -> String {
     let mut hash = Sha256::new();

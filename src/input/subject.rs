@@ -1,6 +1,7 @@
 //! What a study is about.
 
 use super::{HierarchyTable, InvariantTable};
+use crate::invariant::Region;
 use crate::page::counted;
 
 /// Confidential counts with the structure that every release keeps.
@@ -53,6 +54,47 @@ impl Subject {
         match self {
             Self::Hierarchy(table) => table.hierarchy.nodes(),
             Self::Table(table) => table.counts.len(),
+        }
+    }
+
+    /// The confidential counts, by node or entry.
+    pub fn counts(&self) -> &[i64] {
+        match self {
+            Self::Hierarchy(table) => &table.counts,
+            Self::Table(table) => &table.counts,
+        }
+    }
+
+    /// The inequalities on the noise.
+    pub fn region(&self) -> &Region {
+        match self {
+            Self::Hierarchy(table) => &table.region,
+            Self::Table(table) => &table.region,
+        }
+    }
+
+    /// The same structure with other counts: a table that is released under the same invariant, with a digest of its own. A tree's are
+    /// each the sum of its children's.
+    pub fn with_counts(&self, counts: Vec<i64>) -> Self {
+        match self {
+            Self::Hierarchy(table) => Self::Hierarchy(table.with_counts(counts)),
+            Self::Table(table) => Self::Table(table.with_counts(counts)),
+        }
+    }
+
+    /// Whether a count is a leaf of a tree, or an entry: else it is the sum of others.
+    pub fn is_entry(&self, i: usize) -> bool {
+        match self {
+            Self::Hierarchy(table) => table.hierarchy.is_leaf(i),
+            Self::Table(_) => true,
+        }
+    }
+
+    /// The name of a leaf, by its number, or of an entry.
+    pub fn entry_name(&self, i: usize) -> String {
+        match self {
+            Self::Hierarchy(table) => format!("leaf {}", table.hierarchy.leaf_number(i as u32)),
+            Self::Table(table) => table.names[i].to_owned(),
         }
     }
 

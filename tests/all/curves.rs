@@ -243,7 +243,7 @@ fn a_study_writes_profiles_and_their_curves() {
     refuses(
         "\ndelta = 1e-6\nreleases",
         "\ndelta = 1.0\nreleases",
-        &["delta: got 1", "between 0 and 1", "profile.toml"],
+        &["delta: got 1", "in (0, 1)", "profile.toml"],
     );
     refuses("\ndelta = 1e-6\nreleases", "\nreleases", &["missing field `delta`"]);
     refuses("[1, 20]", "[0]", &["releases: got 0"]);

@@ -402,7 +402,7 @@ fn what_cannot_be_paid_for_is_refused() {
             &["want a loss", "`{ epsilon = ..., delta = ..., releases = ... }`", "config.toml"],
         );
     }
-    refuses(&rho("{ epsilon = 1.0, delta = 1.5 }"), &["paid.delta: got 1.5", "between 0 and 1"]);
+    refuses(&rho("{ epsilon = 1.0, delta = 1.5 }"), &["paid.delta: got 1.5", "in (0, 1)"]);
     refuses(&rho("{ epsilon = 1.0, delta = 1e-6, releases = 0 }"), &["paid.releases: got 0"]);
     let nonnegative = "method = { kind = \"exact\", nonnegative = true }";
     for (paid, name) in [("{ epsilon = 1.0, delta = 1e-6 }", "the law of the loss"), ("{ mu = 1.0 }", "mu")] {

@@ -4,6 +4,7 @@
 
 mod about;
 mod answers;
+mod audit;
 mod built;
 mod catalogue;
 mod certify;

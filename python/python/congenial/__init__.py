@@ -26,6 +26,7 @@ from . import _congenial
 from ._congenial import CellsFailed, ConfigError, Error, Invariant, Law, Likelihood, Table, __version__, exact, project
 
 __all__ = [
+    "Audit",
     "CellsFailed",
     "Comparison",
     "ConfigError",
@@ -41,6 +42,7 @@ __all__ = [
     "Table",
     "Verified",
     "__version__",
+    "audit",
     "compare",
     "exact",
     "infer",
@@ -585,6 +587,43 @@ def verify(
 ) -> Verified:
     """Draws each method of a config briefly, and checks its invariant and its law, as `congenial verify`. Errors: as `run`; what is found is none."""
     return Verified(_congenial.verify_methods(_given(config), None if sets is None else dict(sets), threads, _shown(progress)))
+
+
+class Audit:
+    """What releases prove of every method of a config: `statements` (a dict for each method and kind of change), and whether none pays more than it states (`ok`)."""
+
+    def __init__(self, text: str, json_text: str, ok: bool) -> None:
+        self._text = text
+        self.statements: list[dict[str, Any]] = json.loads(json_text)["audited"]
+        self.ok = ok
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<Audit: {len(self.statements)} statements, {'none' if self.ok else 'some'} wrong>"
+
+
+def audit(
+    config: _Config,
+    *,
+    draws: int | None = None,
+    level: float | None = None,
+    all: bool = False,
+    sets: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Audit:
+    """Proves from releases what each method of a config pays at least, beside what it states, as `congenial audit`.
+
+    `draws`: releases of each of two tables that are judged; `level`: chance of accusing a method wrongly; `all`: every cell, else
+    each method under each law at its first cell. Errors: as `run`; what is found is none.
+    """
+    found = _congenial.audit_methods(_given(config), None if sets is None else dict(sets), draws, level, all, threads, _shown(progress), _WIDTH)
+    return Audit(*found)
 
 
 class Comparison:

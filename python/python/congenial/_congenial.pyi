@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "Likelihood", "exact", "project", "main",
     "supervise", "register", "released", "make", "open_run", "draws", "node_draws", "release",
-    "framed", "figures", "inferred", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell",
+    "framed", "figures", "inferred", "judge", "cells_failed", "wrong", "plan", "verify_methods", "audit_methods", "tell",
     "compare_runs", "__version__",
 ]
 
@@ -205,6 +205,16 @@ def verify_methods(
     threads: int | None,
     progress: bool,
 ) -> list[tuple[list[tuple[str, str]], bool, str | None]]: ...
+def audit_methods(
+    config: Any,
+    sets: dict[str, Any] | None,
+    draws: int | None,
+    level: float | None,
+    all: bool,
+    threads: int | None,
+    progress: bool,
+    width: int,
+) -> tuple[str, str, bool]: ...
 def tell(folders: list[Any], format: str, full: bool, by_seed: bool, width: int) -> str: ...
 def compare_runs(
     base: str | os.PathLike[str],

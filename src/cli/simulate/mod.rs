@@ -213,8 +213,7 @@ fn failures(arguments: &Arguments, layout: &CsvTable, size: f64) -> Result<Failu
     let by_mean = |mean: f64| mean / (size + mean);
     let is_mean = |mean: &f64| mean.is_finite() && *mean >= 0.0;
     match (arguments.probability, &arguments.mean) {
-        (Some(p), _) if p > 0.0 && p < 1.0 => Ok(Failures::Same(p)),
-        (Some(p), _) => Err(Failure::Usage(format!("--probability: got {p}, want a number in (0, 1)"))),
+        (Some(p), _) => crate::cli::probability("--probability", p).map(Failures::Same),
         (None, Some(mean)) if layout.columns.contains(mean) => {
             let place = layout.column(mean)?;
             let row = |row| {

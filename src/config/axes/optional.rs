@@ -58,10 +58,7 @@ impl Optional for Delta {
     type Wire = f64;
     type Value = f64;
     fn value(checker: &Checker, key: &str, &x: &f64, span: Range<usize>) -> Result<f64> {
-        match x > 0.0 && x < 1.0 {
-            true => Ok(x),
-            false => Err(checker.error(format!("{key}: got {x}"), span, "want a number in (0, 1)")),
-        }
+        checker.probability(key, x, span)
     }
     fn default(checker: &Checker, here: &Here) -> Result<Vec<f64>> {
         if here.needs_delta() {

@@ -7,7 +7,7 @@ mod statement;
 mod telling;
 
 pub(in crate::study) use gamma::{gamma, rates};
-pub(in crate::study) use profile::{Known, Profiles};
+pub(crate) use profile::{Known, Profiles};
 pub use statement::{StatementRow, Statements, described, statement_words, statements};
 pub use telling::{CELL, Part, Releases};
 
@@ -290,6 +290,15 @@ impl<'a> CellTables<'a> {
     pub fn begin(folder: &'a RunFolder, plan: &'a Plan) -> Result<Self> {
         let statements = (Statements::new(plan), folder.table()?);
         Ok(Self { plan, statements, cells: folder.table()?, failures: folder.table()? })
+    }
+
+    /// The end of a cell of which everything is computed, and nothing drawn. Errors: the disk.
+    pub fn close_computed(&mut self, cell: &Cell, error: Option<&str>) -> Result<()> {
+        let paid = match error {
+            None => Paid::new(f64::NAN, gamma(cell, &self.plan.subject)),
+            Some(_) => Paid::default(),
+        };
+        self.close(cell, &paid, Convergence::NoChains, error)
     }
 
     /// The end of a cell. Errors: the disk.

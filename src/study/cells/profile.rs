@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// How a curve is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::study) enum Known {
+pub(crate) enum Known {
     /// It is that of the release.
     Computed,
     /// It is that of free noise, which is moved to the invariant: what is released pays at most as much.
@@ -70,7 +70,7 @@ impl Together<'_> {
 }
 
 /// The curves of the cells of a plan: those that pay the same noise for the same change have one.
-pub(in crate::study) struct Profiles<'a> {
+pub(crate) struct Profiles<'a> {
     subject: &'a Subject,
     statements: &'a Statements<'a>,
     found: RefCell<HashMap<String, Option<(Profile, Known)>>>,
@@ -78,7 +78,7 @@ pub(in crate::study) struct Profiles<'a> {
 
 impl<'a> Profiles<'a> {
     /// None yet.
-    pub(in crate::study) fn new(subject: &'a Subject, statements: &'a Statements<'a>) -> Self {
+    pub(crate) fn new(subject: &'a Subject, statements: &'a Statements<'a>) -> Self {
         Self { subject, statements, found: RefCell::default() }
     }
 
@@ -96,12 +96,7 @@ impl<'a> Profiles<'a> {
     }
 
     /// The curve of a change that costs a price; `None` if nothing bounds it.
-    pub(in crate::study) fn of(
-        &self,
-        cell: &Cell,
-        kind: ChangeKind,
-        price: &Price,
-    ) -> Option<(Profile, Known)> {
+    pub(crate) fn of(&self, cell: &Cell, kind: ChangeKind, price: &Price) -> Option<(Profile, Known)> {
         let family = cell.at.law.family();
         // Normal noise has the curve of two normal laws, under equations itself, under convex inequalities as a bound.
         let normal = |rho: f64| Profile::normal((2.0 * rho).sqrt());

@@ -14,7 +14,7 @@ use crate::invariant::Bounded;
 use crate::page::{Column, Page, counted, number};
 use crate::privacy::WorstPair;
 use crate::store::{Run, RunFolder, TableFile};
-use crate::study::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid, StatementRow, gamma};
+use crate::study::cells::{self, CellRow, CellTables, FailureRow, StatementRow};
 use crate::study::grid::Kind;
 use crate::study::kind::{Study, Tables};
 use crate::study::tell::figures::{Figures, Sample};
@@ -113,13 +113,7 @@ impl Sink for PrivacyTables<'_> {
     }
 
     fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {
-        let cell = &self.plan.cells[number];
-        // It draws nothing.
-        let paid = match error {
-            None => Paid::new(f64::NAN, gamma(cell, &self.plan.subject)),
-            Some(_) => Paid::default(),
-        };
-        self.cells.close(cell, &paid, Convergence::NoChains, error)
+        self.cells.close_computed(&self.plan.cells[number], error)
     }
 }
 

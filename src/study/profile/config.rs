@@ -67,11 +67,7 @@ impl Section for ProfileBlock {
         _: &DataSource,
         _: bool,
     ) -> Result<Arc<dyn ConfigPart>> {
-        let delta = *top.delta.get_ref();
-        if !(delta > 0.0 && delta < 1.0) {
-            let span = top.delta.span();
-            return Err(checker.error(format!("delta: got {delta}"), span, "want a number between 0 and 1"));
-        }
+        let delta = checker.probability("delta", *top.delta.get_ref(), top.delta.span())?;
         let releases = match &top.releases {
             None => vec![1],
             Some(axis) => checker.axis("releases", axis, |&k, span| checker.count("releases", k, span))?,

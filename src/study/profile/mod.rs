@@ -10,9 +10,7 @@ use crate::grid::{Cell, Plan};
 use crate::page::Page;
 use crate::privacy::{ChangeKind, Profile as Curve};
 use crate::store::{Run, RunFolder, TableFile};
-use crate::study::cells::{
-    self, CellRow, CellTables, Convergence, FailureRow, Paid, Profiles, StatementRow, Statements, gamma,
-};
+use crate::study::cells::{self, CellRow, CellTables, FailureRow, Profiles, StatementRow, Statements};
 use crate::study::grid::Kind;
 use crate::study::kind::{Study, Tables};
 use crate::study::tell::figures::{Figures, Sample};
@@ -199,13 +197,7 @@ impl Sink for ProfileTables<'_> {
     }
 
     fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {
-        let cell = &self.plan.cells[number];
-        // It draws nothing.
-        let paid = match error {
-            None => Paid::new(f64::NAN, gamma(cell, &self.plan.subject)),
-            Some(_) => Paid::default(),
-        };
-        self.cells.close(cell, &paid, Convergence::NoChains, error)
+        self.cells.close_computed(&self.plan.cells[number], error)
     }
 }
 

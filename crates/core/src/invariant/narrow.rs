@@ -34,7 +34,7 @@ impl Bounded {
     /// out have no noise.
     ///
     /// For regions that contain 0, as every [`Region`] of a table does.
-    pub(crate) fn reduced(&self) -> Vec<Self> {
+    pub fn reduced(&self) -> Vec<Self> {
         let Some(within) = self.narrowed() else { return Vec::new() };
         let n = self.component.entries.len();
         let free: Vec<u32> =

@@ -2,6 +2,7 @@
 
 mod accountant;
 mod attained;
+mod audit;
 mod between;
 mod budget;
 mod changes;
@@ -21,6 +22,7 @@ mod worst;
 
 pub use accountant::Accountant;
 pub use attained::{Attained, Words, all_choices, all_orders, attained};
+pub use audit::{Claim, Columns, Event, Form, Found, Score, choose, clopper_pearson};
 pub use budget::{Budget, Calibration, Guarantee, Split};
 pub use changes::TableChanges;
 pub use gaussian::{RhoRatio, SLACK, rho_ratio};
@@ -32,6 +34,7 @@ pub use norm_tail::NormTail;
 pub use profile::{IntegerNoise, Losses, Profile};
 pub use real::{RealGamma, real_step_bound, real_table_gamma, real_tree_gamma};
 pub use rho::{PureNoise, Rho, rho_bound};
+pub use smallest::short_changes;
 pub use statement::{
     Amount, Change, ChangeKind, Declared, Inequalities, Loss, Measure, Price, Standard, Statement, at_most,
 };

@@ -27,6 +27,12 @@ pub(super) enum Smallest {
     Unknown,
 }
 
+/// Short changes of the entries of a component that keep its equations, one of each pair ±b; `None` if there are more than `limit`, or no
+/// basis of them is known.
+pub fn short_changes(component: &Component, limit: usize) -> Option<Vec<Sparse>> {
+    Moves::of(component).ok()?.list(limit)
+}
+
 /// Finds the smallest change of parts in which no record can be added or moved.
 pub(super) fn smallest(parts: &[Between]) -> Smallest {
     // Parts that may have a smaller change than was found in them.
@@ -117,7 +123,7 @@ fn smallest_tried(between: &Between, bounds: Bounds) -> Smallest {
     let part = between.part;
     let own =
         Component { entries: (0..part.component.entries.len() as u32).collect(), ..part.component.clone() };
-    let vectors = Moves::of(&own).ok().and_then(|moves| moves.list(TRIED)).unwrap_or_default();
+    let vectors = short_changes(&own, TRIED).unwrap_or_default();
     let size = |vector: &Sparse| vector.iter().map(|(_, x)| u64::from(x.unsigned_abs())).sum::<u64>();
     let mut sized: Vec<(u64, Sparse)> = vectors.into_iter().map(|vector| (size(&vector), vector)).collect();
     sized.sort_unstable();

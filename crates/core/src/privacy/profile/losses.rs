@@ -112,6 +112,10 @@ impl Losses {
     /// `δ(epsilon) = sup_S P(S) - e^epsilon Q(S) = E (1 - e^(epsilon - L))₊`: with it the release is (epsilon, δ)-private
     /// between the two tables. `epsilon` >= 0.
     pub fn delta(&self, epsilon: f64) -> f64 {
+        // What was put on the grid above the worst loss came from below.
+        if epsilon >= self.worst {
+            return 0.0;
+        }
         let over = |loss: f64| if loss > epsilon { -libm::expm1(epsilon - loss) } else { 0.0 };
         let sum: f64 =
             self.each().rev().take_while(|(loss, _)| *loss > epsilon).map(|(l, p)| p * over(l)).sum();
@@ -122,7 +126,7 @@ impl Losses {
     pub fn epsilon(&self, delta: f64) -> f64 {
         if delta == 0.0 {
             let largest = self.each().rev().find(|(_, p)| *p > 0.0).map_or(0.0, |(loss, _)| loss);
-            return if self.beyond > 0.0 { self.worst } else { largest.max(0.0) };
+            return if self.beyond > 0.0 { self.worst } else { largest.clamp(0.0, self.worst) };
         }
         // Between two losses δ(epsilon) is P - e^epsilon Q of those above; q is e^above Q, which is a number for all losses.
         let (mut p, mut q, mut above) = (0.0, 0.0, self.worst);
@@ -131,7 +135,7 @@ impl Losses {
             if p > delta {
                 let here = if q > 0.0 { above + libm::log((p - delta) / q) } else { f64::INFINITY };
                 if here > loss {
-                    return here.max(0.0).min(above);
+                    return here.max(0.0).min(above).min(self.worst);
                 }
             }
             if loss <= 0.0 {

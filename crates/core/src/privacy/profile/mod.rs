@@ -145,8 +145,13 @@ impl Profile {
 
     /// What free Laplace noise pays where counts with these scales change by 1 each.
     pub fn of_free_laplace(scales: &[f64]) -> Self {
-        let step = scales.iter().map(|scale| 1.0 / scale).sum::<f64>() / 1024.0;
-        let each = scales.iter().map(|scale| Losses::laplace(1.0 / scale, step));
+        // A thousand steps and more in all of them; of which the largest loss of each is a multiple, if that takes no more than 4,096.
+        let rates: Vec<f64> = scales.iter().map(|scale| 1.0 / scale).collect();
+        let all: f64 = rates.iter().sum();
+        let finest = all / 1024.0;
+        let exact = tree::common(&rates).filter(|step| all / step <= 4096.0);
+        let step = exact.map_or(finest, |step| step / libm::ceil(step / finest));
+        let each = rates.iter().map(|&rate| Losses::laplace(rate, step));
         let all = each.reduce(|all, one| all.and(&one)).unwrap_or_else(|| Losses::pure(0.0));
         Self(vec![Curve::Losses(all)])
     }

@@ -416,3 +416,21 @@ fn certain_losses_are_paid() {
         assert!(got <= 12.0 * epsilon && got >= all - 1e-6, "{epsilon}: {got}, at least {all}");
     }
 }
+
+/// Real noise on several counts pays no more than its pure loss, whatever the grid: of rates that have a step, and of those that have none.
+#[test]
+fn laplace_pays_no_more_than_its_pure_loss() {
+    for scales in [vec![1.0; 3], vec![1.0, 0.75, 3.0], vec![0.7, 2.0_f64.sqrt(), 11.0], vec![0.01, 50.0]] {
+        let all: f64 = scales.iter().map(|scale| 1.0 / scale).sum();
+        let profile = Profile::of_free_laplace(&scales);
+        for delta in [0.0, 1e-12, 1e-6, 1e-3] {
+            let epsilon = profile.epsilon(delta);
+            assert!(
+                epsilon <= all && epsilon > all - 0.1 * all - delta,
+                "{scales:?}, {delta}: {epsilon} of {all}"
+            );
+        }
+        assert_eq!(profile.delta(all), 0.0);
+        assert!(profile.delta(0.99 * all) > 0.0);
+    }
+}

@@ -81,15 +81,20 @@ fn step<L: IntegerLaw>(laws: &[L]) -> f64 {
     };
     let range: f64 = laws.iter().map(|law| unit(law) * (2 * reach(law) + 1) as f64).sum();
     let range = range.min(2.0 * worst(laws));
-    let least = laws.iter().map(unit).fold(f64::INFINITY, f64::min);
+    let units: Vec<f64> = laws.iter().map(unit).collect();
+    common(&units).filter(|step| range / step <= GRID).unwrap_or(range / GRID)
+}
+
+/// The largest step that all units are multiples of, if there is one of no more than 32 in the least of them.
+pub(super) fn common(units: &[f64]) -> Option<f64> {
+    let least = units.iter().copied().fold(f64::INFINITY, f64::min);
     let divides = |parts: &f64| {
-        laws.iter().all(|law| {
-            let ratio = unit(law) / least * parts;
+        units.iter().all(|unit| {
+            let ratio = unit / least * parts;
             (ratio - libm::round(ratio)).abs() < 1e-13 * ratio
         })
     };
-    let exact = (1..=32).map(f64::from).find(divides).map(|parts| least / parts);
-    exact.filter(|step| range / step <= GRID).unwrap_or(range / GRID)
+    (1..=32).map(f64::from).find(divides).map(|parts| least / parts)
 }
 
 /// The sum of no nodes.
