@@ -164,7 +164,7 @@ def test_plan_verify_compare_report(tmp_path, tree):
     assert found and [one["finding"] for one in found.methods] == ["fine", "fine"], repr(found)
     audited = congenial.audit(tree, draws=500, progress=False)
     assert audited and {one["verdict"] for one in audited.statements} == {"consistent"}, str(audited)
-    assert "pays at least" in str(audited)
+    assert "at least" in str(audited)
     with pytest.raises(congenial.ConfigError, match="draws: got 10, want 100 to"):
         congenial.audit(tree, draws=10)
     base = congenial.run(tree, tmp_path / "base", progress=False)

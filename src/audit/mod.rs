@@ -13,6 +13,7 @@ use crate::engine::{Kind, Manner, Progress, on_threads};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::methods::Draws;
+use crate::pace;
 use crate::privacy::{
     Change, ChangeKind, Claim, Columns, Event, Found, Gamma, Price, Score, Statement, choose,
 };
@@ -26,7 +27,7 @@ pub use told::{described, page};
 /// How an audit is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Releases of each of two tables that are judged; others are looked at before, to find what is judged.
+    /// Releases of each of two tables that are judged, of a chain a tenth; others are looked at before, to find what is judged.
     pub draws: u64,
     /// The probability at most of accusing a method that pays what is stated.
     pub level: f64,
@@ -40,6 +41,12 @@ const DRAWS: RangeInclusive<u64> = 100..=1_000_000_000;
 const LOOKED_AT: u64 = 50_000;
 
 impl Effort {
+    /// That of a cell: a tenth of the releases where each takes a chain.
+    fn of(self, cell: &Cell) -> Self {
+        let draws = if cell.at.method.is_chain() { self.draws / 10 } else { self.draws };
+        Self { draws, ..self }
+    }
+
     /// Releases of a table from which scores are learned.
     fn looked_at(self) -> u64 {
         LOOKED_AT.min(self.draws / 4)
@@ -107,11 +114,15 @@ impl Audited {
     }
 }
 
-/// Audits the methods of a plan, each under each law at its first cell or, if all cells are wanted, with each noise: for each kind of change
-/// that the statement does not call impossible.
+/// Audits the methods of a plan, each under each law at its first cell or, if all cells are wanted, with each noise: for each kind of
+/// change that the statement does not call impossible.
 ///
 /// Errors: threads; [`Failure::Interrupted`] by who watches.
 pub fn audit(plan: &Plan, effort: Effort, manner: &Manner) -> Result<Vec<Audited>> {
+    on_threads(manner.threads, || audited(plan, effort, manner))?
+}
+
+fn audited(plan: &Plan, effort: Effort, manner: &Manner) -> Result<Vec<Audited>> {
     let mut cells: Vec<&Cell> = Vec::new();
     for cell in &plan.cells {
         let same = |other: &&Cell| {
@@ -133,8 +144,8 @@ pub fn audit(plan: &Plan, effort: Effort, manner: &Manner) -> Result<Vec<Audited
         }
         let pays = statements.found(cell);
         let claims = claims(cell, &pays, &profiles);
-        let own = || on_threads(manner.threads, || Audit { plan, cell, effort }.of(&claims));
-        audited.extend(progress.doing(0, 1, || cell.words(), own)?);
+        let own = || Audit { plan, cell, effort: effort.of(cell) }.of(&claims);
+        audited.extend(progress.doing(0, 1, || cell.words(), own));
     }
     progress.finish();
     Ok(audited)
@@ -216,15 +227,19 @@ impl Audit<'_> {
     fn looked_at<'b>(&'b self, neighbours: &'b Neighbours) -> crate::Result<(Looked<'b>, Vec<Table>)> {
         let looked = Looked::new(self.cell, neighbours);
         let some = self.effort.looked_at();
-        let tables = neighbours.tables.iter().enumerate().map(|(number, subject)| {
+        let table = |(number, subject)| {
             // Each table has streams of its own: what is drawn of two is independent.
             let cell = Cell { pays: self.cell.pays, ..self.cell.with(self.cell.at.method, subject) };
             let releases = cell.at.method.prepare(&cell.problem(subject))?;
-            let first = looked.draw(&*releases, number, 0..some)?;
-            let second = looked.draw(&*releases, number, some..2 * some)?;
-            Ok(Table { releases, learning: first, choosing: second })
-        });
-        let tables = tables.collect::<crate::Result<Vec<Table>>>()?;
+            let learning = looked.draw(&*releases, number, 0..some)?;
+            let choosing = looked.draw(&*releases, number, some..2 * some)?;
+            Ok(Table { releases, learning, choosing })
+        };
+        // As it were beside two more, that are judged.
+        let parts = neighbours.tables.len() + 2;
+        let tables = neighbours.tables.iter().enumerate();
+        let tables =
+            tables.map(|one| pace::part(one.0, parts, || table(one))).collect::<crate::Result<_>>()?;
         Ok((looked, tables))
     }
 

@@ -1,11 +1,12 @@
 //! What was found of a method, in words and for programs.
 
 use super::{Audited, Effort, Verdict};
-use crate::page::{Page, Table, number, thousands};
+use crate::page::{Page, Table, thousands};
+use crate::privacy::at_most;
 use serde_json::{Value, json};
 
 /// What is told of a method for one kind of change.
-const TOLD: [&str; 8] = ["law", "epsilon", "method", "change", "delta", "stated", "pays at least", "verdict"];
+const TOLD: [&str; 8] = ["law", "epsilon", "method", "change", "delta", "stated", "at least", "verdict"];
 
 /// What was found of all methods, each with the name of its data, for people.
 pub fn page(audited: &[(String, Audited)], effort: Effort) -> Page {
@@ -18,12 +19,22 @@ pub fn page(audited: &[(String, Audited)], effort: Effort) -> Page {
     let accused: Vec<String> = audited.iter().filter_map(|(_, one)| one.accusation()).collect();
     let page = if accused.is_empty() { page } else { page.list(accused) };
     page.text(format!(
-        "Two tables differ by one change and keep the invariant. A set of releases that tells them apart is looked for on some releases, \
-         and judged on {} others of each table. pays at least: the epsilon that they prove at this delta. It is above what is paid with \
-         probability {:e} at most, for each method. What is not proved may still be paid.",
+        "Two tables differ by one change and keep the invariant: one record added or removed, one moved, or the smallest change. A set of \
+         releases that tells them apart is looked for on some releases, and judged on {} others of each table, of a chain on a tenth. \
+         stated: the epsilon of the statement at this delta. at least: the epsilon that these releases prove. It is above what is paid \
+         with probability {:e} at most, for each method. What is not proved may still be paid.",
         thousands(effort.draws as f64),
         effort.level
     ))
+}
+
+/// A delta in few digits.
+fn delta(x: f64) -> String {
+    match x {
+        0.0 => "0".into(),
+        x if x >= 1e-3 => format!("{x:.3}"),
+        x => format!("{x:.0e}"),
+    }
 }
 
 /// The same for programs.
@@ -62,15 +73,17 @@ impl Audited {
         let [delta, stated, at_least] = match &self.found {
             Err(_) => ["-", "-", "-"].map(str::to_owned),
             Ok(found) => {
-                let stated = if found.stated.is_finite() { number(found.stated) } else { "nothing".into() };
-                [number(found.delta), stated, number(found.at_least)]
+                let stated = if found.stated.is_finite() { at_most(found.stated) } else { "nothing".into() };
+                // Rounded down.
+                let at_least = format!("{:.3}", libm::floor(found.at_least * 1e3) / 1e3);
+                [delta(found.delta), stated, at_least]
             }
         };
         [
             self.cell.at.law.name().to_owned(),
             self.cell.epsilon.to_string(),
             format!("{name}{nonnegative} {options}").trim().to_owned(),
-            self.change.words().to_owned(),
+            self.change.name().to_owned(),
             delta,
             stated,
             at_least,

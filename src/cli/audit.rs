@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub(super) struct Arguments {
     /// The config file
     config: PathBuf,
-    /// Releases of each of two tables that are judged
+    /// Releases of each of two tables that are judged; of a chain a tenth
     #[arg(long, default_value_t = Effort::default().draws)]
     draws: u64,
     /// Probability, for each method, of accusing it wrongly

@@ -62,6 +62,7 @@ const HARNESS: Order = &[
     "study",
     "making",
     "verify",
+    "audit",
     "report",
     "cluster",
     "cli",
