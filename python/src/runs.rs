@@ -257,12 +257,7 @@ pub fn audit_methods(
     let audited = wait(py, progress, |waiting| -> Done<_> {
         let _idle = EndIdle;
         let manner = Manner { threads, fail_fast: false, quiet: false, watch: Some(waiting) };
-        let mut audited = Vec::new();
-        for plan in given.settled()? {
-            let found = audit::audit(&plan, effort, &manner)?;
-            audited.extend(found.into_iter().map(|one| (plan.config.data_name.clone(), one)));
-        }
-        Ok(audited)
+        audit::audit(&given.settled()?, effort, &manner)
     });
     let audited = raised(audited?)?;
     let ok = !audited.iter().any(|(_, one)| one.is_wrong());

@@ -47,18 +47,20 @@ impl<'a> Looked<'a> {
         Self { cell, neighbours, counts }
     }
 
-    /// What scores are learned of: single counts, and the sums and differences of those that the pair changes.
-    pub(super) fn forms(&self, pair: &Pair) -> Vec<Form> {
+    /// What scores are learned of: first so many counts that the pair changes, which are learned of together, too, then other counts, and
+    /// the sums and differences of the first.
+    pub(super) fn forms(&self, pair: &Pair) -> (Vec<Form>, usize) {
         let first = self.neighbours.pairs.len();
         let column = |i: &usize| first + self.counts.binary_search(i).expect("it is looked at");
         let changed: Vec<usize> = pair.changed.iter().take(CHANGED).map(column).collect();
-        let mut forms: Vec<Form> = (first..first + self.counts.len()).map(Form::One).collect();
+        let others = (first..first + self.counts.len()).filter(|column| !changed.contains(column));
+        let mut forms: Vec<Form> = changed.iter().copied().chain(others).map(Form::One).collect();
         for (k, &a) in changed.iter().enumerate() {
             for &b in &changed[..k] {
                 forms.extend([Form::Sum(a, b), Form::Difference(a, b)]);
             }
         }
-        forms
+        (forms, changed.len())
     }
 
     /// Draws some releases of a table. Errors: a method that cannot draw.

@@ -14,13 +14,12 @@ use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::methods::Draws;
 use crate::pace;
-use crate::privacy::{
-    Change, ChangeKind, Claim, Columns, Event, Found, Gamma, Price, Score, Statement, choose,
-};
+use crate::privacy::{Change, ChangeKind, Claim, Columns, Event, Found, Gamma, Price, Score, choose};
 use crate::study::cells::{Profiles, Statements};
 use draws::Looked;
 use neighbours::{Neighbours, Pair};
 use rayon::prelude::*;
+use std::fmt;
 use std::ops::RangeInclusive;
 pub use told::{described, page};
 
@@ -29,7 +28,7 @@ pub use told::{described, page};
 pub struct Effort {
     /// Releases of each of two tables that are judged, of a chain a tenth; others are looked at before, to find what is judged.
     pub draws: u64,
-    /// The probability at most of accusing a method that pays what is stated.
+    /// The probability at most that some method is accused that pays what is stated.
     pub level: f64,
     /// Whether all cells are audited; else the first of each method and law.
     pub all: bool,
@@ -38,7 +37,7 @@ pub struct Effort {
 /// Releases that are judged.
 const DRAWS: RangeInclusive<u64> = 100..=1_000_000_000;
 /// Releases of a table at most from which scores are learned; as many more are those on which an event is chosen.
-const LOOKED_AT: u64 = 50_000;
+const LOOKED_AT: u64 = 20_000;
 
 impl Effort {
     /// That of a cell: a tenth of the releases where each takes a chain.
@@ -81,7 +80,28 @@ pub struct Audited {
     /// How two tables differed: those of which most was proved.
     pub pair: String,
     /// What was proved, or why nothing could be.
-    pub found: std::result::Result<Found, String>,
+    pub found: std::result::Result<Found, Unproved>,
+}
+
+/// Why nothing could be proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unproved {
+    /// No two tables were found that differ by such a change, or nothing was released of them.
+    NoPair,
+    /// The method could not be drawn, for this reason.
+    NotDrawn(String),
+}
+
+impl fmt::Display for Unproved {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::NoPair => write!(
+                f,
+                "no two tables were found that differ by such a change, and of which the method released something"
+            ),
+            Self::NotDrawn(why) => write!(f, "{why}"),
+        }
+    }
 }
 
 /// The verdict on a method for one kind of change.
@@ -93,12 +113,14 @@ pub enum Verdict {
     PaysMore,
     /// Nothing is stated.
     NothingStated,
-    /// Nothing could be drawn or compared.
+    /// No two tables were found.
+    NotAudited,
+    /// The method could not be drawn.
     Failed,
 }
 
 impl Audited {
-    /// Whether something speaks against the method: it pays more than it states, or could not be audited.
+    /// Whether something speaks against the method: it pays more than it states, or could not be drawn.
     pub fn is_wrong(&self) -> bool {
         matches!(self.verdict(), Verdict::PaysMore | Verdict::Failed)
     }
@@ -106,7 +128,8 @@ impl Audited {
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match &self.found {
-            Err(_) => Verdict::Failed,
+            Err(Unproved::NoPair) => Verdict::NotAudited,
+            Err(Unproved::NotDrawn(_)) => Verdict::Failed,
             Ok(found) if found.exceeds() => Verdict::PaysMore,
             Ok(found) if found.stated.is_infinite() => Verdict::NothingStated,
             Ok(_) => Verdict::Consistent,
@@ -114,53 +137,68 @@ impl Audited {
     }
 }
 
-/// Audits the methods of a plan, each under each law at its first cell or, if all cells are wanted, with each noise: for each kind of
-/// change that the statement does not call impossible.
+/// Audits the methods of some plans, each under each law at its first cell or, if all cells are wanted, with each noise: for each kind of
+/// change that the statement does not call impossible. With each the name of its data.
 ///
 /// Errors: threads; [`Failure::Interrupted`] by who watches.
-pub fn audit(plan: &Plan, effort: Effort, manner: &Manner) -> Result<Vec<Audited>> {
-    on_threads(manner.threads, || audited(plan, effort, manner))?
+pub fn audit(plans: &[Plan], effort: Effort, manner: &Manner) -> Result<Vec<(String, Audited)>> {
+    on_threads(manner.threads, || audited(plans, effort, manner))?
 }
 
-fn audited(plan: &Plan, effort: Effort, manner: &Manner) -> Result<Vec<Audited>> {
+fn audited(plans: &[Plan], effort: Effort, manner: &Manner) -> Result<Vec<(String, Audited)>> {
+    let asked: Vec<(&Plan, &Cell, Vec<Stated>)> =
+        plans.iter().flat_map(|plan| asked(plan, effort.all)).collect();
+    // One chance of a wrong verdict, for all statements together.
+    let statements: usize = asked.iter().map(|(.., stated)| stated.len()).sum();
+    let level = effort.level / statements.max(1) as f64;
+    let kind = Kind { words: "auditing", total: asked.len() as u64, shared: true };
+    let mut progress = Progress::new("audit: ", vec![kind], manner);
+    let mut audited = Vec::new();
+    for (plan, cell, stated) in asked {
+        if manner.watch.is_some_and(|watch| watch.is_stopped()) {
+            return Err(Failure::Interrupted("the audit was stopped".into()));
+        }
+        let own = || Audit { plan, cell, effort: Effort { level, ..effort.of(cell) } }.of(&stated);
+        let found = progress.doing(0, 1, || cell.words(), own);
+        audited.extend(found.into_iter().map(|one| (plan.config.data_name.clone(), one)));
+    }
+    progress.finish();
+    Ok(audited)
+}
+
+/// The cells of a plan that are audited, with what is stated of each.
+fn asked(plan: &Plan, all: bool) -> Vec<(&Plan, &Cell, Vec<Stated>)> {
     let mut cells: Vec<&Cell> = Vec::new();
     for cell in &plan.cells {
         let same = |other: &&Cell| {
             let is_same = (other.at.law, other.at.method) == (cell.at.law, cell.at.method);
-            is_same && (!effort.all || other.calibration == cell.calibration)
+            is_same && (!all || other.calibration == cell.calibration)
         };
         if !cells.iter().any(same) {
             cells.push(cell);
         }
     }
-    let kind = Kind { words: "auditing", total: cells.len() as u64, shared: true };
-    let mut progress = Progress::new("audit: ", vec![kind], manner);
     let statements = Statements::new(plan);
     let profiles = Profiles::new(&plan.subject, &statements);
-    let mut audited = Vec::new();
-    for cell in cells {
-        if manner.watch.is_some_and(|watch| watch.is_stopped()) {
-            return Err(Failure::Interrupted("the audit was stopped".into()));
-        }
-        let pays = statements.found(cell);
-        let claims = claims(cell, &pays, &profiles);
-        let own = || Audit { plan, cell, effort: effort.of(cell) }.of(&claims);
-        audited.extend(progress.doing(0, 1, || cell.words(), own));
-    }
-    progress.finish();
-    Ok(audited)
+    cells.into_iter().map(|cell| (plan, cell, stated(cell, &statements, &profiles))).collect()
 }
 
 /// What is stated of a kind of change.
 struct Stated {
     kind: ChangeKind,
     claim: Claim,
-    /// Records that it adds or removes, where they are known.
+    /// Records that it adds or removes. `None`: this is not known, and what is stated is not of any change that could be found.
     records: Option<u64>,
 }
 
 /// What is stated of each kind of change that may be possible; of the smallest where nothing is said of the others.
-fn claims(cell: &Cell, pays: &Statement, profiles: &Profiles) -> Vec<Stated> {
+fn stated(cell: &Cell, statements: &Statements, profiles: &Profiles) -> Vec<Stated> {
+    let pays = statements.found(cell);
+    // A mechanism speaks of the smallest change itself, which must be known: not of an upper bound.
+    let is_known = cell.pays.is_none() || {
+        let noise = statements.quick(&Cell { pays: None, ..cell.clone() });
+        noise.smallest.price().is_some_and(|price| !price.is_bound())
+    };
     let has_records = [&pays.added, &pays.moved].iter().any(|change| change.price().is_some());
     let changes = pays.changes().into_iter();
     let changes = changes.filter(|(kind, _)| (*kind == ChangeKind::Smallest) != has_records);
@@ -168,7 +206,7 @@ fn claims(cell: &Cell, pays: &Statement, profiles: &Profiles) -> Vec<Stated> {
         Change::Impossible(_) => None,
         Change::Unknown(_) => Some(Stated { kind, claim: Claim::nothing(), records: None }),
         Change::Possible(price) => {
-            let records = Some(price.records).filter(|records| *records > 0);
+            let records = Some(price.records).filter(|records| *records > 0 && is_known);
             Some(Stated { kind, claim: claim(cell, kind, price, profiles), records })
         }
     });
@@ -196,8 +234,10 @@ struct Audit<'a> {
 }
 
 /// A pair with what was learned of it.
-struct Learned<'a> {
-    pair: &'a Pair,
+struct Learned<'a, 'b> {
+    pair: &'b Pair,
+    drawn: [&'a Table; 2],
+    claim: Claim,
     share: f64,
     event: Event,
 }
@@ -205,16 +245,12 @@ struct Learned<'a> {
 impl Audit<'_> {
     fn of(&self, stated: &[Stated]) -> Vec<Audited> {
         let smallest = stated.iter().find(|stated| stated.kind == ChangeKind::Smallest);
-        let neighbours =
-            neighbours::of(self.cell, &self.plan.subject, smallest.and_then(|stated| stated.records));
-        let level = self.effort.level / stated.len().max(1) as f64;
-        let all = self.looked_at(&neighbours);
+        let records = smallest.and_then(|stated| stated.records);
+        let neighbours = neighbours::of(self.cell, &self.plan.subject, records);
+        let looked = Looked::new(self.cell, &neighbours);
+        let tables = if stated.is_empty() { Vec::new() } else { self.tables(&looked, &neighbours) };
         let of = |stated: &Stated| {
-            let found = match &all {
-                Err(error) => Err(error.to_string()),
-                Ok((looked, tables)) => self.judged(looked, tables, &neighbours, stated, level),
-            };
-            let (pair, found) = match found {
+            let (pair, found) = match self.judged(&looked, &tables, &neighbours, stated) {
                 Ok((pair, found)) => (pair.words.clone(), Ok(found)),
                 Err(why) => (String::new(), Err(why)),
             };
@@ -223,9 +259,8 @@ impl Audit<'_> {
         stated.iter().map(of).collect()
     }
 
-    /// Every table with its releases that are looked at first. Errors: what the method does not serve.
-    fn looked_at<'b>(&'b self, neighbours: &'b Neighbours) -> crate::Result<(Looked<'b>, Vec<Table>)> {
-        let looked = Looked::new(self.cell, neighbours);
+    /// Every table with its releases that are looked at first, or why it cannot be drawn.
+    fn tables(&self, looked: &Looked, neighbours: &Neighbours) -> Vec<crate::Result<Table>> {
         let some = self.effort.looked_at();
         let table = |(number, subject)| {
             // Each table has streams of its own: what is drawn of two is independent.
@@ -238,50 +273,50 @@ impl Audit<'_> {
         // As it were beside two more, that are judged.
         let parts = neighbours.tables.len() + 2;
         let tables = neighbours.tables.iter().enumerate();
-        let tables =
-            tables.map(|one| pace::part(one.0, parts, || table(one))).collect::<crate::Result<_>>()?;
-        Ok((looked, tables))
+        tables.map(|one| pace::part(one.0, parts, || table(one))).collect()
     }
 
-    /// What the worst pair of a kind proves. Errors: there is none; it cannot be drawn.
+    /// What the worst pair of a kind proves. Errors: there is none; the confidential table cannot be drawn.
     fn judged<'b>(
         &self,
         looked: &Looked,
-        tables: &[Table],
+        tables: &[crate::Result<Table>],
         neighbours: &'b Neighbours,
         stated: &Stated,
-        level: f64,
-    ) -> std::result::Result<(&'b Pair, Found), String> {
-        let Stated { kind, claim, .. } = stated;
-        let eta = tables[0].releases.tv_error();
-        let claim = if eta > 0.0 { claim.clone().with_error(eta) } else { claim.clone() };
+    ) -> std::result::Result<(&'b Pair, Found), Unproved> {
+        let Effort { draws, level, .. } = self.effort;
+        let not_drawn = |error: &crate::Error| Unproved::NotDrawn(error.to_string());
+        if let Err(error) = &tables[0] {
+            return Err(not_drawn(error));
+        }
         let learn = |(number, pair): (usize, &'b Pair)| {
-            let [a, b] = pair.tables.map(|table| &tables[table]);
-            let mut scores = Score::learned(&looked.forms(pair), [&a.learning, &b.learning]);
+            let [Ok(a), Ok(b)] = pair.tables.map(|table| &tables[table]) else { return None };
+            let claim = with_errors(&stated.claim, [a, b]);
+            let (forms, together) = looked.forms(pair);
+            let mut scores = Score::learned(&forms, together, [&a.learning, &b.learning]);
             scores.push(Score::Given(number));
             let (share, event) = choose(scores, [&a.choosing, &b.choosing], &claim, level)?;
-            Some(Learned { pair, share, event })
+            Some(Learned { pair, drawn: [a, b], claim, share, event })
         };
-        let kinds = match kind {
-            ChangeKind::Smallest => ChangeKind::ALL.to_vec(),
-            kind => vec![*kind],
-        };
-        let own = |kind: ChangeKind| -> Vec<(usize, &Pair)> {
-            neighbours.pairs.iter().enumerate().filter(|(_, pair)| pair.kind == kind).collect()
-        };
-        let pairs = kinds.into_iter().map(own).find(|pairs| !pairs.is_empty()).unwrap_or_default();
+        let pairs: Vec<(usize, &Pair)> =
+            neighbours.pairs.iter().enumerate().filter(|(_, pair)| pair.kind == stated.kind).collect();
         let learned: Vec<Learned> = pairs.into_par_iter().filter_map(learn).collect();
         let best = learned.into_iter().max_by(|a, b| a.share.total_cmp(&b.share));
-        let Learned { pair, event, .. } =
-            best.ok_or("no two tables were found that differ by such a change")?;
-        let (draws, before) = (self.effort.draws, 2 * self.effort.looked_at());
-        let count = |table: usize| {
-            let counted = looked.count(&*tables[table].releases, table, before..before + draws, &event);
-            counted.map_err(|error| error.to_string())
+        let Learned { pair, drawn, claim, event, .. } = best.ok_or(Unproved::NoPair)?;
+        let before = 2 * self.effort.looked_at();
+        let count = |of: usize| {
+            let range = before..before + draws;
+            let counted = looked.count(&*drawn[of].releases, pair.tables[of], range, &event);
+            counted.map_err(|error| not_drawn(&error))
         };
-        let [a, b] = pair.tables;
-        Ok((pair, event.judge([count(a)?, count(b)?], draws, &claim, level)))
+        Ok((pair, event.judge([count(0)?, count(1)?], draws, &claim, level)))
     }
+}
+
+/// A claim of draws with the larger total variation error of both tables, as far as these are known.
+fn with_errors(claim: &Claim, drawn: [&Table; 2]) -> Claim {
+    let error = drawn.map(|table| table.releases.tv_error()).into_iter().fold(0.0, f64::max);
+    if error > 0.0 { claim.clone().with_error(error) } else { claim.clone() }
 }
 
 /// A table with some of its releases.

@@ -1,6 +1,6 @@
 //! What was found of a method, in words and for programs.
 
-use super::{Audited, Effort, Verdict};
+use super::{Audited, Effort, Unproved, Verdict};
 use crate::page::{Page, Table, thousands};
 use crate::privacy::at_most;
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ pub fn page(audited: &[(String, Audited)], effort: Effort) -> Page {
     page.text(format!(
         "Two tables differ by one change and keep the invariant: one record added or removed, one moved, or the smallest change. A set of \
          releases that tells them apart is looked for on some releases, and judged on {} others of each table, of a chain on a tenth. \
-         stated: the epsilon of the statement at this delta. at least: the epsilon that these releases prove. It is above what is paid \
-         with probability {:e} at most, for each method. What is not proved may still be paid.",
+         stated: the epsilon at this delta, by the statement or, of Gaussian noise, by its curve. at least: the epsilon that these \
+         releases prove. With probability {:e} at most any of them is above what is paid. What is not proved may still be paid.",
         thousands(effort.draws as f64),
         effort.level
     ))
@@ -92,6 +92,7 @@ impl Audited {
                 Verdict::PaysMore if self.cell.at.method.is_chain() => "PAYS MORE, or too few steps".into(),
                 Verdict::PaysMore => "PAYS MORE".into(),
                 Verdict::NothingStated => "nothing stated".into(),
+                Verdict::NotAudited => "not audited".into(),
                 Verdict::Failed => "failed".into(),
             },
         ]
@@ -117,9 +118,10 @@ impl Audited {
                 Verdict::Consistent => "consistent",
                 Verdict::PaysMore => "pays more",
                 Verdict::NothingStated => "nothing stated",
+                Verdict::NotAudited => "not audited",
                 Verdict::Failed => "failed",
             },
-            "error": self.found.as_ref().err(),
+            "error": self.found.as_ref().err().map(Unproved::to_string),
         })
     }
 }

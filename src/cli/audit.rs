@@ -14,7 +14,7 @@ pub(super) struct Arguments {
     /// Releases of each of two tables that are judged; of a chain a tenth
     #[arg(long, default_value_t = Effort::default().draws)]
     draws: u64,
-    /// Probability, for each method, of accusing it wrongly
+    /// Probability of accusing any method wrongly
     #[arg(long, default_value_t = Effort::default().level)]
     level: f64,
     /// Audit every cell; else each method under each law at its first cell
@@ -43,12 +43,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Usage(format!("{config}: its study has no grid of methods to audit")));
         }
     };
-    let mut audited = Vec::new();
-    for config in configs {
-        let data = config.data_name.clone();
-        let found = audit::audit(&study::settled(config, None)?, effort, &manner)?;
-        audited.extend(found.into_iter().map(|one| (data.clone(), one)));
-    }
+    let plans = configs.into_iter().map(|config| study::settled(config, None));
+    let audited = audit::audit(&plans.collect::<Result<Vec<_>>>()?, effort, &manner)?;
     super::print(&match arguments.json {
         true => {
             let all = audit::described(&audited, effort);

@@ -619,7 +619,7 @@ def audit(
 ) -> Audit:
     """Proves from releases what each method of a config pays at least, beside what it states, as `congenial audit`.
 
-    `draws`: releases of each of two tables that are judged; `level`: chance of accusing a method wrongly; `all`: every cell, else
+    `draws`: releases of each of two tables that are judged; `level`: chance of accusing any method wrongly; `all`: every cell, else
     each method under each law at its first cell. Errors: as `run`; what is found is none.
     """
     found = _congenial.audit_methods(_given(config), None if sets is None else dict(sets), draws, level, all, threads, _shown(progress), _WIDTH)

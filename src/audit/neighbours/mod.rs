@@ -108,7 +108,8 @@ const SHOWN: usize = 4;
 
 /// The pairs of a cell. `records`: of the smallest change, where it is neither a record added nor one moved and its size is known.
 pub(super) fn of(cell: &Cell, subject: &Subject, records: Option<u64>) -> Neighbours {
-    let rng = stream(TaskKey { seed: cell.at.seed, cell: cell.streams, replicate: 0, role: Role::Start });
+    let rng =
+        stream(TaskKey { seed: cell.at.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Start });
     let found = Neighbours { tables: vec![subject.clone()], pairs: Vec::new() };
     let mut collector = Collector { subject, found };
     match subject {

@@ -11,7 +11,7 @@ use crate::rng::{Stream, below};
 /// Short vectors that are listed of a component.
 const LISTED: usize = 1 << 12;
 /// Entries of a component whose conditioning is computed, and components of which it is.
-const COMPUTED: (usize, usize) = (64, 8);
+const COMPUTED: (usize, usize) = (24, 8);
 
 /// How records change in one component.
 enum Records {
@@ -76,8 +76,8 @@ pub(super) fn collect(
     mut rng: Stream,
 ) {
     let parts = table.region.components(&table.invariant);
-    collect_paying(collector, cell, table, &parts, records);
     let reduced: Vec<Bounded> = parts.iter().flat_map(Bounded::reduced).collect();
+    collect_paying(collector, cell, table, &reduced, records);
     let known: Vec<(&Component, Records)> =
         reduced.iter().map(|part| (&part.component, Records::of(&part.component))).collect();
     let free: Vec<u32> = known
@@ -98,7 +98,7 @@ pub(super) fn collect(
         }
     }
     // Where counts are 0, then anywhere.
-    let corner = corner(&table.counts, &known);
+    let corner = corner(table, &known);
     for from in [&corner[..], &table.counts, &table.counts] {
         for kind in [ChangeKind::Added, ChangeKind::Moved] {
             collector.add_random(kind, from, || {
@@ -116,23 +116,27 @@ pub(super) fn collect(
     }
 }
 
-/// The table with all counts of every group of entries that lie in the same equations in its largest entry, and 0 in all others.
-fn corner(counts: &[i64], known: &[(&Component, Records)]) -> Vec<i64> {
-    let mut corner = counts.to_vec();
+/// The table with all counts of every group of entries that lie in the same equations in its largest entry, and all others as small as they
+/// can be: 0, or their bound.
+fn corner(table: &InvariantTable, known: &[(&Component, Records)]) -> Vec<i64> {
+    let counts = &table.counts;
+    let mut corner = counts.clone();
     for (_, records) in known {
         let Records::Flat(_, groups) = records else { continue };
         for group in groups {
             let largest = group.iter().copied().max_by_key(|&entry| counts[entry as usize]);
             let Some(largest) = largest.map(|entry| entry as usize) else { continue };
             for entry in group.iter().map(|&entry| entry as usize).filter(|&entry| entry != largest) {
-                corner[largest] += std::mem::take(&mut corner[entry]);
+                let down = counts[entry].max(0).min(table.region.lower[entry].saturating_neg());
+                corner[largest] += down;
+                corner[entry] -= down;
             }
         }
     }
     corner
 }
 
-/// The pairs between which conditioning on the inequalities of small components pays most: around the table, and around the corner.
+/// The pairs between which conditioning on the inequalities of small components pays most: around the corner, where few differ.
 fn collect_paying(
     collector: &mut Collector,
     cell: &Cell,
@@ -145,22 +149,20 @@ fn collect_paying(
     let bounded = parts.iter().filter(|part| !part.region.is_everything());
     for part in bounded.filter(|part| part.component.entries.len() <= entries).take(components) {
         let mut conditioning = Conditioning::new(part, laws[0]);
-        let corner = conditioning.corner();
-        for v in corner.into_iter().chain([vec![0; part.component.entries.len()]]) {
-            let Ok(Some(worst)) = conditioning.worst_neighbour(&v) else { continue };
-            let mut from = table.counts.clone();
-            let of = |i: usize| part.component.entries[i] as usize;
-            worst.from.iter().enumerate().for_each(|(i, c)| from[of(i)] += c);
-            let step: Step =
-                (0..v.len()).map(|i| (of(i), worst.to[i] - worst.from[i])).filter(|(_, c)| *c != 0).collect();
-            let kind = match step.iter().map(|(_, c)| *c).collect::<Vec<_>>()[..] {
-                [1 | -1] => ChangeKind::Added,
-                [1, -1] | [-1, 1] => ChangeKind::Moved,
-                _ if records == Some(size(&step)) => ChangeKind::Smallest,
-                _ => continue,
-            };
-            collector.add(kind, &from, &step);
-        }
+        let Some(v) = conditioning.corner() else { continue };
+        let Ok(Some(worst)) = conditioning.worst_neighbour(&v) else { continue };
+        let mut from = table.counts.clone();
+        let of = |i: usize| part.component.entries[i] as usize;
+        worst.from.iter().enumerate().for_each(|(i, c)| from[of(i)] += c);
+        let step: Step =
+            (0..v.len()).map(|i| (of(i), worst.to[i] - worst.from[i])).filter(|(_, c)| *c != 0).collect();
+        let kind = match step.iter().map(|(_, c)| *c).collect::<Vec<_>>()[..] {
+            [1 | -1] => ChangeKind::Added,
+            [1, -1] | [-1, 1] => ChangeKind::Moved,
+            _ if records == Some(size(&step)) => ChangeKind::Smallest,
+            _ => continue,
+        };
+        collector.add(kind, &from, &step);
     }
 }
 
@@ -187,10 +189,7 @@ fn collect_smallest(
             }
             (None, None) => continue,
         };
-        steps.retain(|step| records.is_none_or(|records| size(step) == records));
-        steps.sort_by_key(size);
-        let least = steps.first().map(size);
-        steps.retain(|step| Some(size(step)) == least);
+        steps.retain(|step| records == Some(size(step)));
         collector.add_random(ChangeKind::Smallest, &table.counts, || pick(rng, &steps).cloned());
         for step in &steps {
             if collector.is_full(ChangeKind::Smallest) {

@@ -8,6 +8,8 @@ use crate::privacy::{ChangeKind, TreeChange, TreeConditioning, TreeCosts, tree_c
 use crate::rng::Stream;
 use std::cmp::Reverse;
 
+/// Nodes of a tree whose conditioning is computed.
+const COMPUTED: usize = 500;
 /// Leaves from which moves are tried, those with the largest counts.
 const GIVERS: usize = 32;
 
@@ -75,7 +77,8 @@ pub(super) fn collect(collector: &mut Collector, cell: &Cell, table: &HierarchyT
     let Ok(costs) = TreeCosts::new(tree, &rates) else { return };
     let corner = tree_corner(tree, &table.counts);
     // Where noise is pressed against floors conditioning pays most.
-    let laws = paying(cell).filter(|_| cell.nonnegative || cell.pays.is_some());
+    let may_pay = (cell.nonnegative || cell.pays.is_some()) && tree.nodes() <= COMPUTED;
+    let laws = paying(cell).filter(|_| may_pay);
     if let Some(laws) = laws
         && let Ok(around) = TreeConditioning::new(tree, &rates, &laws, &corner)
     {

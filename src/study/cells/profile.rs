@@ -144,6 +144,10 @@ impl<'a> Profiles<'a> {
     /// The curve of integer noise under such equations as [`Profile::of_tree`] and [`Profile::of_table`] serve, and within their limits.
     fn conditioned(&self, family: Family, scales: &[f64], kind: ChangeKind) -> Option<Profile> {
         let noise = integers(family)?;
+        // What is conditioned on inequalities, too, may leave fewer entries that can change: its curve is another one.
+        if !self.subject.region().is_everything() {
+            return None;
+        }
         let curve = match self.subject {
             Subject::Hierarchy(table) => Profile::of_tree(&table.hierarchy, scales, noise, kind),
             Subject::Table(table) => Profile::of_table(&table.invariant, scales[0], noise, kind),

@@ -40,16 +40,20 @@ impl Found {
 const LIMITS: usize = 512;
 
 /// Chooses the event that says most against a claim, by what other draws would prove at a level if their shares were these: by Wilson's
-/// limits, which are quick. With it that as a share of what is stated. `None`: no scores.
+/// limits, which are quick. With it that as a share of what is stated. `None`: no scores, or no
+/// draws of one table.
 pub fn choose(scores: Vec<Score>, draws: [&Columns; 2], claim: &Claim, level: f64) -> Option<(f64, Event)> {
     let z = -normal_quantile(0.5 * level);
+    let drawn = draws.map(|draws| draws[0].len() as f64);
+    if drawn.contains(&0.0) {
+        return None;
+    }
     let mut best: Option<(f64, usize, f64, bool)> = None;
     for (number, score) in scores.iter().enumerate() {
         let values = |of: usize| (0..draws[of][0].len()).map(move |draw| (score.of(draws[of], draw), of));
         let mut all: Vec<(f64, usize)> = values(0).chain(values(1)).collect();
         all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         for reversed in [true, false] {
-            let n = (all.len() / 2) as f64;
             let mut hits = [0u64; 2];
             let mut since = all.len();
             for run in all.chunk_by(|a, b| a.0 == b.0) {
@@ -59,11 +63,10 @@ pub fn choose(scores: Vec<Score>, draws: [&Columns; 2], claim: &Claim, level: f6
                     continue;
                 }
                 since = 0;
-                let [mut p, mut q] = hits.map(|hits| hits as f64 / n);
-                if reversed {
-                    (p, q) = (q, p);
-                }
-                let (low, high) = (wilson(p, n, -z), wilson(q, n, z));
+                let (of, other) = if reversed { (1, 0) } else { (0, 1) };
+                let share = |of: usize| hits[of] as f64 / drawn[of];
+                let low = wilson(share(of), drawn[of], -z);
+                let high = wilson(share(other), drawn[other], z);
                 let share = claim.against(low, high).share();
                 if best.is_none_or(|(old, ..)| share > old) {
                     best = Some((share, number, run[0].0, reversed));
@@ -91,7 +94,8 @@ impl Event {
         (0..draws[0].len()).filter(|&draw| holds(self.score.of(draws, draw))).count() as u64
     }
 
-    /// What the event proves against a claim, on draws that had no part in choosing it: as many of both tables.
+    /// What the event proves against a claim, on draws that had no part in choosing it: as many of both tables. A draw that
+    /// releases nothing is one that is not in the set.
     ///
     /// - `counts`: how many of them are in the set ([`Event::count`]).
     /// - `level`: the probability at most of proving more than is paid.

@@ -55,19 +55,20 @@ impl Ratio {
         let mut all: Vec<(f64, usize)> = values(0).chain(values(1)).collect();
         all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let enough = FEWEST.max(all.len() / INTERVALS);
+        let number = draws.map(|draws| draws[0].len());
         let (mut edges, mut logs) = (Vec::new(), Vec::new());
         let mut hits = [0u32; 2];
         // An interval ends where it has enough, and before a value that alone has enough.
         for run in all.chunk_by(|a, b| a.0 == b.0) {
             let own = hits[0] + hits[1];
             if own as usize >= enough || (own > 0 && run.len() >= enough) {
-                logs.push(log_ratio(hits));
+                logs.push(log_ratio(hits, number));
                 edges.push(run[0].0);
                 hits = [0; 2];
             }
             run.iter().for_each(|&(_, of)| hits[of] += 1);
         }
-        logs.push(log_ratio(hits));
+        logs.push(log_ratio(hits, number));
         Self { form, edges, logs }
     }
 
@@ -77,20 +78,20 @@ impl Ratio {
     }
 }
 
-/// Of so many draws of either table: as many were drawn of both.
-fn log_ratio([a, b]: [u32; 2]) -> f64 {
-    libm::log((f64::from(a) + 0.5) / (f64::from(b) + 0.5))
+/// Of so many draws of either table, of so many.
+fn log_ratio([a, b]: [u32; 2], draws: [usize; 2]) -> f64 {
+    let share = |hits: u32, draws: usize| (f64::from(hits) + 0.5) / (draws as f64 + 1.0);
+    libm::log(share(a, draws[0]) / share(b, draws[1]))
 }
 
 impl Score {
-    /// Learns scores from as many draws of both tables: of each form, and of all single columns among them together.
-    pub fn learned(forms: &[Form], draws: [&Columns; 2]) -> Vec<Self> {
+    /// Learns scores from draws of both tables: of each form, and of the first `together` of them together.
+    pub fn learned(forms: &[Form], together: usize, draws: [&Columns; 2]) -> Vec<Self> {
         let ratios: Vec<Ratio> = forms.iter().map(|&form| Ratio::learned(form, draws)).collect();
-        let single = ratios.iter().filter(|ratio| matches!(ratio.form, Form::One(_)));
-        let together: Vec<Ratio> = single.cloned().collect();
+        let several = ratios[..together].to_vec();
         let mut scores: Vec<Self> = ratios.into_iter().map(|ratio| Self::Learned(vec![ratio])).collect();
-        if together.len() > 1 {
-            scores.push(Self::Learned(together));
+        if several.len() > 1 {
+            scores.push(Self::Learned(several));
         }
         scores
     }

@@ -53,7 +53,7 @@ fn audited(
 ) -> Found {
     let mut pair = |n: usize| [draw(0, n), draw(1, n)];
     let ([a, b], [c, d], [e, f]) = (pair(n / 2), pair(n / 2), pair(n));
-    let mut scores = Score::learned(&FORMS, [&a, &b]);
+    let mut scores = Score::learned(&FORMS, 2, [&a, &b]);
     scores.extend(given.map(Score::Given));
     let (_, event) = choose(scores, [&c, &d], claim, level).unwrap();
     event.judge([event.count(&e), event.count(&f)], n as u64, claim, level)
