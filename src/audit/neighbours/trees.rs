@@ -13,27 +13,9 @@ const COMPUTED: usize = 500;
 /// Leaves from which moves are tried, those with the largest counts.
 const GIVERS: usize = 32;
 
-/// What a change of a tree changes: all nodes from its leaves up that are not known, but for those that a move leaves as they are.
+/// What a change of a tree changes, from the leaves up.
 pub(super) fn step(tree: &Hierarchy, change: TreeChange) -> Step {
-    let ends = match change {
-        TreeChange::Added(leaf) => vec![(leaf, 1)],
-        TreeChange::Moved { from, to } => vec![(from, -1), (to, 1)],
-    };
-    let mut step = Step::new();
-    for (leaf, sign) in ends {
-        let mut node = leaf as usize;
-        while !tree.is_known(node) {
-            match step.iter().position(|&(other, _)| other == node) {
-                Some(at) => drop(step.remove(at)),
-                None => step.push((node, sign)),
-            }
-            if node == 0 {
-                break;
-            }
-            node = tree.parent(node);
-        }
-    }
-    step
+    change.step(tree).into_iter().rev().map(|(node, sign)| (node as usize, i64::from(sign))).collect()
 }
 
 /// A random record more in a leaf, or the random move of one.

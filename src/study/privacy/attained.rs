@@ -100,15 +100,9 @@ impl ReadyAttained<'_> {
                     others.map(move |&to| (1, TreeChange::Moved { from, to }))
                 });
                 let changes = leaves.iter().map(|&leaf| (0, TreeChange::Added(leaf))).chain(moves);
-                let step = |change| {
+                let step = |change: TreeChange| {
                     let mut step = vec![0; tree.nodes()];
-                    match change {
-                        TreeChange::Added(leaf) => step[leaf as usize] = 1,
-                        TreeChange::Moved { from, to } => {
-                            (step[from as usize], step[to as usize]) = (-1, 1);
-                        }
-                    }
-                    tree.sum_up(&mut step);
+                    change.step(tree).into_iter().for_each(|(v, sign)| step[v as usize] = i64::from(sign));
                     step
                 };
                 let steps = changes.map(|(kind, change)| (kind, step(change)));

@@ -205,23 +205,7 @@ fn tree_records(
         Worst { place, ..Worst::of_ones(records, size, bounds, ties, is_certain) }
     };
     let step = |change: TreeChange| -> Sparse {
-        let mut nodes = vec![0; hierarchy.nodes()];
-        let ends = match change {
-            TreeChange::Added(leaf) => vec![(leaf, 1)],
-            TreeChange::Moved { from, to } => vec![(from, -1), (to, 1)],
-        };
-        for (leaf, sign) in ends {
-            let mut node = leaf as usize;
-            while !hierarchy.is_known(node) {
-                nodes[node] += sign;
-                if node == 0 {
-                    break;
-                }
-                node = hierarchy.parent(node);
-            }
-        }
-        let changed = (0u32..).zip(nodes).filter(|(_, sign)| *sign != 0);
-        changed.map(|(node, sign)| (entry(node), sign)).collect()
+        change.step(hierarchy).into_iter().map(|(node, sign)| (entry(node), sign)).collect()
     };
     let leaves = hierarchy.leaves();
     let all_tried = |changes: &mut dyn Iterator<Item = TreeChange>| {

@@ -32,6 +32,7 @@
 use crate::error::Result;
 use crate::exact::{IntegerTree, LeafFloors};
 use crate::invariant::Hierarchy;
+use crate::lattice::Sparse;
 use crate::law::DoubleGeometric;
 use crate::pace;
 
@@ -47,6 +48,32 @@ pub enum TreeChange {
         /// The leaf that the record goes to.
         to: u32,
     },
+}
+
+impl TreeChange {
+    /// What the change adds to the nodes, in their order: 1 from a leaf that gains a record up to the root, -1 from one that loses it, and
+    /// nothing where both ways meet. Known nodes are not told apart: a change that costs something ([`TreeCosts::cost`]) has none.
+    pub fn step(self, tree: &Hierarchy) -> Sparse {
+        let mut nodes = std::collections::BTreeMap::<u32, i32>::new();
+        let mut up = |leaf: u32, sign: i32| {
+            let mut node = leaf;
+            loop {
+                *nodes.entry(node).or_default() += sign;
+                if node == 0 {
+                    break;
+                }
+                node = tree.parent(node as usize) as u32;
+            }
+        };
+        match self {
+            Self::Added(leaf) => up(leaf, 1),
+            Self::Moved { from, to } => {
+                up(from, -1);
+                up(to, 1);
+            }
+        }
+        nodes.into_iter().filter(|(_, sign)| *sign != 0).collect()
+    }
 }
 
 /// What changes of one record cost on a tree.

@@ -76,7 +76,7 @@ fn of_kind(
     changes.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut open = rest;
     for (change, cost) in changes {
-        match parts.differ_by(&step(tree, change)) {
+        match parts.differ_by(&change.step(tree)) {
             Some(true) => {
                 // As dear as any that is left open.
                 let certain = Dearest { change, cost, is_certain: true, exists: true };
@@ -107,26 +107,6 @@ fn equations(tree: &Hierarchy) -> Result<Linear> {
     let sums =
         if rows.is_empty() { Linear::none(tree.nodes()) } else { Linear::from_rows(tree.nodes(), rows)? };
     sums.with_known(&known)
-}
-
-/// What a change adds to the nodes.
-fn step(tree: &Hierarchy, change: TreeChange) -> Sparse {
-    let mut nodes = std::collections::BTreeMap::<u32, i32>::new();
-    let ends = match change {
-        TreeChange::Added(leaf) => vec![(leaf, 1)],
-        TreeChange::Moved { from, to } => vec![(from, -1), (to, 1)],
-    };
-    for (leaf, sign) in ends {
-        let mut node = leaf as usize;
-        loop {
-            *nodes.entry(node as u32).or_default() += sign;
-            if node == 0 {
-                break;
-            }
-            node = tree.parent(node);
-        }
-    }
-    nodes.into_iter().filter(|(_, sign)| *sign != 0).collect()
 }
 
 /// The parts of a tree that nothing ties together, without the nodes that can only keep their counts.
