@@ -34,6 +34,15 @@ pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     0.5 * (low + high)
 }
 
+/// Confidence limits of a probability of which `hits` of `draws` independent draws came about: the lower one is above it with a probability
+/// of `level` at most, and so is the upper one below it (Clopper and Pearson 1934).
+pub fn clopper_pearson(hits: u64, draws: u64, level: f64) -> (f64, f64) {
+    let (k, n) = (hits as f64, draws as f64);
+    let low = if hits == 0 { 0.0 } else { beta_quantile(level, k, n - k + 1.0) };
+    let high = if hits == draws { 1.0 } else { 1.0 - beta_quantile(level, n - k, k + 1.0) };
+    (low, high)
+}
+
 /// `P(T <= t)` of Student's t with `freedom > 0` degrees of freedom, `t <= 0`: `I_x(freedom/2, 1/2)/2` with
 /// `x = freedom/(freedom + t²)`.
 fn lower_tail(t: f64, freedom: f64) -> f64 {
@@ -86,7 +95,7 @@ pub fn student_quantile(p: f64, freedom: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use statrs::distribution::{ContinuousCDF, StudentsT};
+    use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
     /// Closed forms for 1 and 2 degrees of freedom, and another implementation for others.
     #[test]
@@ -100,6 +109,28 @@ mod tests {
                 close(StudentsT::new(0.0, 1.0, freedom).unwrap().cdf(t), p, 1e-6);
             }
             close(student_quantile(p, 1e9), normal_quantile(p), 1e-6);
+        }
+    }
+
+    #[test]
+    fn limits_are_those_of_the_binomial_law() {
+        for (hits, draws) in [(0, 50), (1, 50), (20, 50), (49, 50), (50, 50), (3, 20_000), (9000, 20_000)] {
+            for level in [0.05, 1e-3, 5e-7] {
+                let (low, high) = clopper_pearson(hits, draws, level);
+                let at = |p: f64| Binomial::new(p, draws).unwrap();
+                if hits > 0 {
+                    let above = at(low).sf(hits - 1);
+                    assert!((above / level - 1.0).abs() < 1e-6, "{hits} of {draws} at {level}: {above}");
+                } else {
+                    assert_eq!(low, 0.0);
+                }
+                if hits < draws {
+                    let below = at(high).cdf(hits);
+                    assert!((below / level - 1.0).abs() < 1e-6, "{hits} of {draws} at {level}: {below}");
+                } else {
+                    assert_eq!(high, 1.0);
+                }
+            }
         }
     }
 }

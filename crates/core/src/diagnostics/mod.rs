@@ -12,7 +12,7 @@ mod summary;
 mod two_sample;
 mod verdict;
 
-pub use beta::{beta_quantile, student_quantile};
+pub use beta::{beta_quantile, clopper_pearson, student_quantile};
 pub use boxes::BoxPlot;
 pub use boxes::quantile;
 pub use crossing::{Crossing, Pair, crossings};

@@ -1,7 +1,7 @@
 //! The published sampler for equations with inequalities.
 
 use super::{Coupled, Dispersed, Kernel, Start};
-use crate::diagnostics::beta_quantile;
+use crate::diagnostics::clopper_pearson;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, Region, Row, Solved};
 use crate::lattice::value;
@@ -213,8 +213,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             self.propose(rng, &mut noise);
             kept += u64::from(noise.feasible && libm::log(open01(rng)) < noise.log_weight - heaviest);
         }
-        let missed = (proposals - kept + 1) as f64;
-        Some(if kept > 0 { beta_quantile(alpha, kept as f64, missed) } else { 0.0 })
+        Some(clopper_pearson(kept, proposals, alpha).0)
     }
 
     /// A proposal for one component.

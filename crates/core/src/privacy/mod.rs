@@ -22,7 +22,7 @@ mod worst;
 
 pub use accountant::Accountant;
 pub use attained::{Attained, Words, all_choices, all_orders, attained};
-pub use audit::{Claim, Columns, Event, Form, Found, Score, choose, clopper_pearson};
+pub use audit::{Claim, Columns, Event, Form, Found, Score, choose};
 pub use budget::{Budget, Calibration, Guarantee, Split};
 pub use changes::TableChanges;
 pub use gaussian::{RhoRatio, SLACK, rho_ratio};

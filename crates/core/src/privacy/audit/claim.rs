@@ -1,7 +1,6 @@
 //! What is stated of two tables, and what bounds of two probabilities say of it.
 
 use super::super::{Profile, sampling_delta};
-use crate::diagnostics::beta_quantile;
 
 /// Pieces into which a curve is cut.
 const PIECES: u32 = 64;
@@ -73,13 +72,4 @@ impl Claim {
         let all = self.0.iter().map(proof);
         all.max_by(|a, b| a.share().total_cmp(&b.share())).expect("a claim says something")
     }
-}
-
-/// Confidence limits of a probability of which `hits` of `draws` independent draws came about: the lower one is above it with a probability
-/// of `level` at most, and so is the upper one below it (Clopper and Pearson 1934).
-pub fn clopper_pearson(hits: u64, draws: u64, level: f64) -> (f64, f64) {
-    let (k, n) = (hits as f64, draws as f64);
-    let low = if hits == 0 { 0.0 } else { beta_quantile(level, k, n - k + 1.0) };
-    let high = if hits == draws { 1.0 } else { 1.0 - beta_quantile(level, n - k, k + 1.0) };
-    (low, high)
 }

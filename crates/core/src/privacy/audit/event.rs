@@ -1,7 +1,8 @@
 //! Sets of releases that tell two tables apart, and what they prove.
 
-use super::claim::{Claim, clopper_pearson};
+use super::claim::Claim;
 use super::score::{Columns, Score};
+use crate::diagnostics::clopper_pearson;
 use crate::rng::normal_quantile;
 
 /// A set of releases: those with a score of so much and more or, the other way round, of so much and less.

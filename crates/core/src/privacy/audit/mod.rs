@@ -18,6 +18,6 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-pub use claim::{Claim, clopper_pearson};
+pub use claim::Claim;
 pub use event::{Event, Found, choose};
 pub use score::{Columns, Form, Score};
