@@ -5,25 +5,20 @@ use crate::Result;
 use crate::catalogue::Family;
 use crate::engine::Pool;
 use crate::grid::Cell;
-use crate::infer::OfNodes;
+use crate::infer::{OfNodes, in_batches};
 use crate::input::Subject;
 use crate::methods::{Draws, Out};
 use crate::privacy::{Columns, Event, Form};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Counts that are looked at of those that a change changes, and of all others.
 const CHANGED: usize = 8;
 /// See [`CHANGED`].
 const OTHERS: usize = 8;
-/// Releases that are drawn together.
+/// Releases that are drawn together; of a program, which is asked for each batch, more.
 const BATCH: u64 = 256;
-/// Ranges of releases that are drawn together, in order.
-fn batches(range: Range<u64>) -> impl IndexedParallelIterator<Item = Range<u64>> {
-    let Range { start, end } = range;
-    let starts: Vec<u64> = (start..end).step_by(BATCH as usize).collect();
-    starts.into_par_iter().with_max_len(1).map(move |from| from..(from + BATCH).min(end))
-}
+/// See [`BATCH`].
+const BATCH_OF_PROGRAM: u64 = 4096;
 
 /// Released counts are looked at to this part of 1: finer differences come from the arithmetic of the simulation, which adds and takes
 /// off the confidential count.
@@ -65,8 +60,7 @@ impl<'a> Looked<'a> {
 
     /// Draws some releases of a table. Errors: a method that cannot draw.
     pub(super) fn draw(&self, releases: &dyn Draws, table: usize, range: Range<u64>) -> Result<Columns> {
-        let parts = batches(range).map(|range| self.batch(releases, table, range));
-        let mut parts = parts.collect::<Result<Vec<Columns>>>()?.into_iter();
+        let mut parts = self.batches(range, |range| self.batch(releases, table, range))?.into_iter();
         let mut all = parts.next().unwrap_or_default();
         for part in parts {
             all.iter_mut().zip(part).for_each(|(all, part)| all.extend(part));
@@ -82,7 +76,17 @@ impl<'a> Looked<'a> {
         range: Range<u64>,
         event: &Event,
     ) -> Result<u64> {
-        batches(range).map(|range| Ok(event.count(&self.batch(releases, table, range)?))).sum()
+        let counts = self.batches(range, |range| Ok(event.count(&self.batch(releases, table, range)?)))?;
+        Ok(counts.into_iter().sum())
+    }
+
+    fn batches<T: Send>(
+        &self,
+        range: Range<u64>,
+        of: impl Fn(Range<u64>) -> Result<T> + Send + Sync,
+    ) -> Result<Vec<T>> {
+        let is_program = self.cell.at.method.own().is_some();
+        in_batches(range, if is_program { BATCH_OF_PROGRAM } else { BATCH }, of)
     }
 
     fn batch(&self, releases: &dyn Draws, table: usize, range: Range<u64>) -> Result<Columns> {

@@ -191,7 +191,7 @@ struct Stated {
     records: Option<u64>,
 }
 
-/// What is stated of each kind of change that may be possible; of the smallest where nothing is said of the others.
+/// What is stated of each kind of change that may be possible; of the smallest where no record can change.
 fn stated(cell: &Cell, statements: &Statements, profiles: &Profiles) -> Vec<Stated> {
     let pays = statements.found(cell);
     // A mechanism speaks of the smallest change itself, which must be known: not of an upper bound.
@@ -199,11 +199,11 @@ fn stated(cell: &Cell, statements: &Statements, profiles: &Profiles) -> Vec<Stat
         let noise = statements.quick(&Cell { pays: None, ..cell.clone() });
         noise.smallest.price().is_some_and(|price| !price.is_bound())
     };
-    let has_records = [&pays.added, &pays.moved].iter().any(|change| change.price().is_some());
-    let changes = pays.changes().into_iter();
-    let changes = changes.filter(|(kind, _)| (*kind == ChangeKind::Smallest) != has_records);
-    let stated = changes.filter_map(|(kind, change)| match change {
+    let is_open = |change: &Change| matches!(change, Change::Unknown(_));
+    let records_are_open = is_open(&pays.added) || is_open(&pays.moved);
+    let stated = pays.of_records().filter_map(|(kind, change)| match change {
         Change::Impossible(_) => None,
+        Change::Unknown(_) if kind == ChangeKind::Smallest && records_are_open => None,
         Change::Unknown(_) => Some(Stated { kind, claim: Claim::nothing(), records: None }),
         Change::Possible(price) => {
             let records = Some(price.records).filter(|records| *records > 0 && is_known);
@@ -217,11 +217,9 @@ fn stated(cell: &Cell, statements: &Statements, profiles: &Profiles) -> Vec<Stat
 fn claim(cell: &Cell, kind: ChangeKind, price: &Price, profiles: &Profiles) -> Claim {
     let delta = price.loss.delta;
     let is_gaussian = matches!(cell.at.law.family(), Family::Gaussian | Family::DiscreteGaussian);
-    if is_gaussian && price.gamma != Gamma::Declared {
-        return match profiles.of(cell, kind, price) {
-            Some((curve, _)) => Claim::of_curve(&curve, delta),
-            None => price.epsilon().map_or(Claim::nothing(), |epsilon| Claim::at(epsilon, delta)),
-        };
+    let has_curve = is_gaussian && price.gamma != Gamma::Declared;
+    if let Some((curve, _)) = has_curve.then(|| profiles.of(cell, kind, price)).flatten() {
+        return Claim::of_curve(&curve, delta);
     }
     price.epsilon().map_or(Claim::nothing(), |epsilon| Claim::at(epsilon, delta))
 }

@@ -55,24 +55,30 @@ pub(super) fn errors(
         streams: Streams { key, noise: CELL, records: 0 },
     };
     let prepared = method.prepare(&problem)?;
-    let ranges: Vec<Range<u64>> = (0..draws as u64)
-        .step_by(BATCH as usize)
-        .map(|from| from..(from + BATCH).min(draws as u64))
-        .collect();
-    let draw = |range: Range<u64>| {
+    let parts = in_batches(0..draws as u64, BATCH, |range| {
         let mut taken: Vec<Vec<f64>> = Vec::new();
         let take = |error: &dyn Fn(usize) -> f64| {
             taken.push(targets.iter().map(|target| target.value(error)).collect());
         };
         prepared.draw(range, &mut Out { crew: &Pool, sink: &mut OfNodes(take) })?;
         Ok(taken)
-    };
-    let parts = ranges.into_par_iter().map(draw).collect::<Result<Vec<_>>>()?;
+    })?;
     let mut all = vec![Vec::with_capacity(draws); targets.len()];
     for release in parts.into_iter().flat_map(|part: Vec<Vec<f64>>| part) {
         all.iter_mut().zip(release).for_each(|(all, error)| all.push(error));
     }
     Ok(all)
+}
+
+/// What is taken of some releases, as many of which are drawn at once as a batch has, in order. Errors: the first of a batch.
+pub fn in_batches<T: Send>(
+    releases: Range<u64>,
+    batch: u64,
+    draw: impl Fn(Range<u64>) -> Result<T> + Send + Sync,
+) -> Result<Vec<T>> {
+    let Range { start, end } = releases;
+    let starts: Vec<u64> = (start..end).step_by(batch as usize).collect();
+    starts.into_par_iter().with_max_len(1).map(|from| draw(from..(from + batch).min(end))).collect()
 }
 
 /// Hands on the errors of all nodes or entries of every release; of what else there is nothing is taken.

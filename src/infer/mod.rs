@@ -37,7 +37,7 @@ mod write;
 pub use area_tables::AreaInferred;
 pub use conditioned::Walked;
 pub use districts::District;
-pub use drawn::OfNodes;
+pub use drawn::{OfNodes, in_batches};
 pub use entries::Entries;
 pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};

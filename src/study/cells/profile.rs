@@ -85,14 +85,11 @@ impl<'a> Profiles<'a> {
     /// What several releases of a cell pay, change by change, as far as they are possible; for the smallest one where it is none of
     /// the others.
     pub(in crate::study) fn each<'b>(&self, cell: &Cell, pays: &'b Statement) -> Vec<Together<'b>> {
-        let has_records = [&pays.added, &pays.moved].iter().any(|change| change.price().is_some());
-        let changes =
-            pays.changes().into_iter().filter(|(kind, _)| *kind != ChangeKind::Smallest || !has_records);
         let of = |(change, own): (ChangeKind, &'b Change)| {
             let Change::Possible(price) = own else { return None };
             Some(Together { change, price, curve: self.of(cell, change, price) })
         };
-        changes.filter_map(of).collect()
+        pays.of_records().filter_map(of).collect()
     }
 
     /// The curve of a change that costs a price; `None` if nothing bounds it.

@@ -618,6 +618,12 @@ impl Statement {
         self
     }
 
+    /// The changes of one record with their kinds; where neither is possible the smallest change alone stands beside them.
+    pub fn of_records(&self) -> impl Iterator<Item = (ChangeKind, &Change)> {
+        let has_records = [&self.added, &self.moved].iter().any(|change| change.price().is_some());
+        self.changes().into_iter().filter(move |(kind, _)| *kind != ChangeKind::Smallest || !has_records)
+    }
+
     /// The three changes with their kinds.
     pub fn changes(&self) -> [(ChangeKind, &Change); 3] {
         let Self { added, moved, smallest } = self;
