@@ -46,8 +46,8 @@
 #![deny(missing_docs)]
 
 pub use congenial_core::{
-    Alone, Crew, Error, Result, chain, closed_form, coupling, cube, diagnostics, exact, imaging, inference,
-    invariant, kernel, lattice, law, methods, pace, privacy, rng,
+    Alone, Crew, Error, Result, chain, closed_form, coupling, cube, design, diagnostics, exact, imaging,
+    inference, invariant, kernel, lattice, law, methods, pace, privacy, rng,
 };
 pub use congenial_oracle as oracle;
 pub use congenial_worlds as worlds;
@@ -77,6 +77,7 @@ pub mod infer;
 pub mod input;
 pub mod machine;
 pub mod making;
+pub mod optimise;
 pub mod own;
 pub mod page;
 pub mod release;

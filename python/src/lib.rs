@@ -62,6 +62,7 @@ fn _congenial(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::plan, module)?)?;
     module.add_function(wrap_pyfunction!(runs::verify_methods, module)?)?;
     module.add_function(wrap_pyfunction!(runs::audit_methods, module)?)?;
+    module.add_function(wrap_pyfunction!(runs::optimise_splits, module)?)?;
     module.add_function(wrap_pyfunction!(runs::tell, module)?)?;
     module.add_function(wrap_pyfunction!(runs::compare_runs, module)?)?;
     module.add_function(wrap_pyfunction!(sample::exact, module)?)?;

@@ -8,10 +8,12 @@ use crate::table::Table;
 use crate::waiting::wait;
 use congenial::audit::{self, Effort};
 use congenial::config::Thresholds;
+use congenial::design::Goal;
 use congenial::engine::{self, Manner};
 use congenial::failure::{Failure, Result as Done};
 use congenial::figure;
 use congenial::making::{self, Hearer, Making};
+use congenial::optimise;
 use congenial::page::{self, Format, Page};
 use congenial::privacy::ChangeKind;
 use congenial::report::{self, Look, Report};
@@ -262,6 +264,27 @@ pub fn audit_methods(
     let audited = raised(audited?)?;
     let ok = !audited.iter().any(|(_, one)| one.is_wrong());
     Ok((audit::page(&audited, effort).to_text(width), audit::described(&audited, effort).to_string(), ok))
+}
+
+/// The config with the best splits of its budgets: what is gained in words, and both for programs.
+#[pyfunction]
+pub fn optimise_splits(
+    py: Python,
+    config: &Bound<PyAny>,
+    sets: Option<&Bound<PyDict>>,
+    goal: &str,
+    width: usize,
+) -> PyResult<(String, String)> {
+    let given = Given::new(config, sets)?;
+    let Some(goal) = Goal::named(goal) else {
+        return Err(usage(format!("goal: got `{goal}`, want mean or largest")));
+    };
+    raised(wait(py, false, |_| -> Done<_> {
+        let _idle = EndIdle;
+        let (plans, designs) = optimise::designed(given.settled()?, goal)?;
+        let described = optimise::described(&plans, &designs, goal).to_string();
+        Ok((optimise::page(&designs, goal).to_text(width), described))
+    })?)
 }
 
 fn format_named(name: &str) -> PyResult<Format> {

@@ -72,6 +72,8 @@ CALLS = {
         "g.audit(X, progress=False)",
         "g.audit(CONFIG, draws=X, progress=False)",
         "g.audit(CONFIG, draws=200, level=X, progress=False)",
+        "g.optimise(X)",
+        "g.optimise(CONFIG, X)",
         "g.verify(X, progress=False)",
         "g.verify(CONFIG, sets=X, progress=False)",
         "g.verify(CONFIG, threads=X, progress=False)",

@@ -86,8 +86,10 @@ pub struct Audited {
 /// Why nothing could be proved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unproved {
-    /// No two tables were found that differ by such a change, or nothing was released of them.
+    /// No two tables were found that differ by such a change.
     NoPair,
+    /// Of two such tables the method released nothing that could be compared.
+    NothingReleased,
     /// The method could not be drawn, for this reason.
     NotDrawn(String),
 }
@@ -95,10 +97,10 @@ pub enum Unproved {
 impl fmt::Display for Unproved {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::NoPair => write!(
-                f,
-                "no two tables were found that differ by such a change, and of which the method released something"
-            ),
+            Self::NoPair => write!(f, "no two tables were found that differ by such a change"),
+            Self::NothingReleased => {
+                write!(f, "the method released too little of two tables to compare them")
+            }
             Self::NotDrawn(why) => write!(f, "{why}"),
         }
     }
@@ -113,7 +115,7 @@ pub enum Verdict {
     PaysMore,
     /// Nothing is stated.
     NothingStated,
-    /// No two tables were found.
+    /// No two tables were found, or nothing was released of them.
     NotAudited,
     /// The method could not be drawn.
     Failed,
@@ -128,7 +130,7 @@ impl Audited {
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match &self.found {
-            Err(Unproved::NoPair) => Verdict::NotAudited,
+            Err(Unproved::NoPair | Unproved::NothingReleased) => Verdict::NotAudited,
             Err(Unproved::NotDrawn(_)) => Verdict::Failed,
             Ok(found) if found.exceeds() => Verdict::PaysMore,
             Ok(found) if found.stated.is_infinite() => Verdict::NothingStated,
@@ -298,9 +300,12 @@ impl Audit<'_> {
         };
         let pairs: Vec<(usize, &Pair)> =
             neighbours.pairs.iter().enumerate().filter(|(_, pair)| pair.kind == stated.kind).collect();
+        if pairs.is_empty() {
+            return Err(Unproved::NoPair);
+        }
         let learned: Vec<Learned> = pairs.into_par_iter().filter_map(learn).collect();
         let best = learned.into_iter().max_by(|a, b| a.share.total_cmp(&b.share));
-        let Learned { pair, drawn, claim, event, .. } = best.ok_or(Unproved::NoPair)?;
+        let Learned { pair, drawn, claim, event, .. } = best.ok_or(Unproved::NothingReleased)?;
         let before = 2 * self.effort.looked_at();
         let count = |of: usize| {
             let range = before..before + draws;

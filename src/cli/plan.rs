@@ -1,10 +1,12 @@
 //! `congenial plan`
 
+use crate::design::Goal;
 use crate::engine;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::making;
+use crate::optimise;
 use crate::page::{self, Page, Table, duration, thousands};
-use crate::study::{self, Curves, Listing};
+use crate::study::{self, Curves, Document, Listing};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -24,9 +26,37 @@ pub(super) struct Arguments {
     /// With --delta: what so many releases of a cell pay together
     #[arg(long, value_name = "N", requires = "delta", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     releases: Option<u64>,
+    /// Print, instead of the plan, the config with the splits of its budgets under which the squared error of its queries is least:
+    /// the `mean` over queries of the mean over their answers, or the `largest` of any answer
+    #[arg(long, value_name = "mean|largest", conflicts_with_all = ["time", "delta"], value_parser = goal)]
+    optimise: Option<Goal>,
     /// Override a value of the config
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+}
+
+/// Prints the config on standard output, and what it gains on standard error.
+fn optimise(arguments: &Arguments, goal: Goal) -> Result<()> {
+    let configs = match study::load(&arguments.config, &arguments.sets)? {
+        Document::Grid(configs) => configs,
+        Document::Gridless(_) => {
+            let config = arguments.config.display();
+            return Err(Failure::Usage(format!("{config}: its study has no grid whose budgets are split")));
+        }
+    };
+    let plans = configs.into_iter().map(|config| study::settled(config, None));
+    let (plans, designs) = optimise::designed(plans.collect::<Result<Vec<_>>>()?, goal)?;
+    if arguments.json {
+        let told = optimise::described(&plans, &designs, goal);
+        return super::print(&(serde_json::to_string_pretty(&told).expect("plain values") + "\n"));
+    }
+    super::print(&optimise::config(&plans, goal))?;
+    say!("{}", optimise::page(&designs, goal).to_text(page::terminal()).trim_end());
+    Ok(())
+}
+
+fn goal(text: &str) -> std::result::Result<Goal, String> {
+    Goal::named(text).ok_or_else(|| "want mean or largest".into())
 }
 
 fn delta(text: &str) -> std::result::Result<f64, String> {
@@ -35,6 +65,9 @@ fn delta(text: &str) -> std::result::Result<f64, String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(goal) = arguments.optimise {
+        return optimise(arguments, goal);
+    }
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     // A mistake in the files that a report adds.
     planned.copies()?;

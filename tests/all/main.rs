@@ -34,6 +34,7 @@ mod limits;
 mod lines;
 mod making;
 mod memory;
+mod optimise;
 mod pages;
 mod place;
 mod published;

@@ -6,7 +6,7 @@
 //! *Conditioning* draws the noise given the invariant, exactly ([`exact`]) or by a Markov chain ([`kernel`], driven
 //! by [`chain`]; [`coupling`] bounds how far it still is from its law, with a lag or with weights); *imaging* draws it
 //! freely and moves the result to the closest point that satisfies the invariant ([`imaging`]). [`diagnostics`] judges
-//! chains and sums up replicates; [`privacy`] says what a release pays.
+//! chains and sums up replicates; [`privacy`] says what a release pays; [`design`] finds the split of a budget that answers best.
 //!
 //! Noise comes from a fast, seeded, predictable generator and floating-point arithmetic: for experiments, not for
 //! releasing real data.
@@ -97,6 +97,7 @@ pub mod closed_form;
 pub mod coupling;
 mod crew;
 pub mod cube;
+pub mod design;
 pub mod diagnostics;
 mod error;
 pub mod exact;

@@ -37,6 +37,7 @@ __all__ = [
     "Invariant",
     "Law",
     "Likelihood",
+    "Optimised",
     "Plan",
     "Run",
     "Table",
@@ -48,6 +49,7 @@ __all__ = [
     "infer",
     "method",
     "open",
+    "optimise",
     "plan",
     "project",
     "report",
@@ -624,6 +626,30 @@ def audit(
     """
     found = _congenial.audit_methods(_given(config), None if sets is None else dict(sets), draws, level, all, threads, _shown(progress), _WIDTH)
     return Audit(*found)
+
+
+class Optimised:
+    """The splits of the budgets of a config with the least error: the `config` with them as TOML (`tomllib.loads` makes a dict of it that `run` takes, with `data` put in again if that was a table in memory), and `designs`, a dict for each noise."""
+
+    def __init__(self, text: str, json_text: str) -> None:
+        self._text = text
+        told = json.loads(json_text)
+        self.config: str = told["config"]
+        self.designs: list[dict[str, Any]] = told["designs"]
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<Optimised: {len(self.designs)} splits>"
+
+
+def optimise(config: _Config, goal: str = "mean", *, sets: Mapping[str, Any] | None = None) -> Optimised:
+    """Splits each budget over the levels so that a squared error of the queries is least, as `congenial plan --optimise`.
+
+    `goal`: the `mean` over the queries of the mean over their answers, or the `largest` of any answer. Errors: as `run`; data without levels, or budgets that are `paid`.
+    """
+    return Optimised(*_congenial.optimise_splits(_given(config), None if sets is None else dict(sets), goal, _WIDTH))
 
 
 class Comparison:

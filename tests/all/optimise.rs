@@ -1,0 +1,209 @@
+//! `plan --optimise`: the config that it prints runs, and its errors are those that were said.
+
+use crate::place::{MARGINS, Place, TABLE, TABLE_DATA};
+use congenial::study::cells::CellRow;
+use congenial::study::release::AnswerRow;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Leaves of two states whose counties have other numbers of districts; two groups cut across them.
+const LEAVES: &str = "\
+state,county,district,group,count
+A,x,1,young,40
+A,x,2,old,200
+A,x,3,old,7
+A,y,4,young,40
+A,y,5,old,0
+B,z,6,young,5
+B,z,7,old,2
+B,z,8,young,3000
+B,z,9,old,11
+";
+
+const DATA: &str = r#"
+[data]
+table = "leaves.csv"
+levels = ["state", "county", "district"]
+count = "count"
+"#;
+
+const QUERIES: &str = "report.queries = [[\"state\"], [\"group\"], [\"group\", \"county\"]]\n";
+
+const GRID: &str = r#"
+[[grid]]
+epsilon = 2.0
+law = ["laplace", "double-geometric"]
+split = "even"
+method = "l2"
+
+[[grid]]
+epsilon = 2.0
+delta = 1e-5
+law = ["gaussian", "discrete-gaussian"]
+split = "even"
+method = "l2"
+"#;
+
+fn config(front: &str, grid: &str) -> String {
+    format!("name = \"optimise\"\nseed = 5\nreplicates = 4000\n{front}{DATA}{grid}")
+}
+
+fn place(config: &str) -> Place {
+    Place::new(&[("leaves.csv", LEAVES), ("config.toml", config)])
+}
+
+/// What is said of the splits, for programs.
+fn told(place: &Place, goal: &str) -> Value {
+    serde_json::from_str(&place.prints(&["plan", "config.toml", "--optimise", goal, "--json"])).unwrap()
+}
+
+/// By law, the answers of a run.
+fn answers(place: &Place, out: &str) -> BTreeMap<String, Vec<(CellRow, AnswerRow)>> {
+    let mut by_law = BTreeMap::<String, Vec<_>>::new();
+    for (cell, row) in place.with_cells(out, |row: &AnswerRow| row.cell) {
+        by_law.entry(cell.law.name().to_owned()).or_default().push((cell, row));
+    }
+    by_law
+}
+
+/// A run has the errors that were said of it: of every query the root of the mean over its answers, and of the largest, to 5 standard
+/// errors.
+fn has_errors(place: &Place, out: &str, told: &Value, which: &str) {
+    let by_law = answers(place, out);
+    let designs = told["designs"].as_array().unwrap();
+    assert_eq!(designs.len(), by_law.len());
+    for design in designs {
+        let rows = &by_law[design["law"].as_str().unwrap()];
+        for (number, query) in design["queries"].as_array().unwrap().iter().enumerate() {
+            let own = rows.iter().map(|(_, row)| row).filter(|row| row.query as usize == number + 1);
+            let rmse: Vec<_> = own.map(|row| row.rmse).collect();
+            let n = rmse.len() as f64;
+            let mean: f64 = rmse.iter().map(|one| one.mean * one.mean).sum::<f64>() / n;
+            // Answers of a replicate depend on each other.
+            let error: f64 = rmse.iter().map(|one| 2.0 * one.mean * one.standard_error).sum::<f64>() / n;
+            let want = query[which]["mean"].as_f64().unwrap();
+            let words = format!(
+                "{out}, {}, {}: {mean} ± {error}, not {}",
+                design["law"],
+                query["query"],
+                want * want
+            );
+            assert!((mean - want * want).abs() < 5.0 * error, "{words}");
+            let largest = query[which]["largest"].as_f64().unwrap();
+            let is_near = rmse.iter().any(|one| (one.mean - largest).abs() < 5.0 * one.standard_error);
+            let is_most = rmse.iter().all(|one| one.mean < largest + 5.0 * one.standard_error);
+            assert!(is_near && is_most, "{words}: largest {largest}, {rmse:?}");
+        }
+    }
+}
+
+/// Sums of leaves and nodes, all laws, both goals: the printed config is a run with these errors, and so are even shares.
+#[test]
+fn the_config_that_is_printed_has_the_errors_that_are_said() {
+    let place = place(&config(QUERIES, GRID));
+    place.prints(&["run", "config.toml", "--out", "even"]);
+    for goal in ["mean", "largest"] {
+        let told = told(&place, goal);
+        let printed = place.prints(&["plan", "config.toml", "--optimise", goal]);
+        assert_eq!(told["config"].as_str().unwrap(), printed);
+        place.write("best.toml", &printed);
+        place.prints(&["run", "best.toml", "--out", goal]);
+        has_errors(&place, goal, &told, "best");
+        has_errors(&place, "even", &told, "even");
+        for design in told["designs"].as_array().unwrap() {
+            let [even, best, at_least] =
+                ["even", "best", "at_least"].map(|key| design[key].as_f64().unwrap());
+            assert!(at_least <= best && best < 0.999 * even, "{goal}: {design}");
+            assert!(best < 1.002 * at_least, "{goal}: {design}");
+            let shares = design["shares"].as_array().unwrap();
+            assert_eq!(shares[0]["level"], "total");
+            let sum: f64 = shares.iter().map(|share| share["share"].as_f64().unwrap()).sum();
+            assert!((sum - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+/// The whole budget on each of four levels is as much as four times the budget in shares: what differs in its split alone becomes one
+/// cell, with the replicates of the one that has more. Without queries nodes are asked for; levels that are known have no share.
+#[test]
+fn what_pays_the_same_has_the_same_split() {
+    let grid = r#"
+[[grid]]
+epsilon = 0.5
+law = "laplace"
+method = ["l2", "exact"]
+
+[[grid]]
+epsilon = 2.0
+law = "laplace"
+split = ["even", [0.1, 0.2, 0.3, 0.4]]
+method = "l2"
+replicates = 5000
+"#;
+    let place = place(&config("", grid));
+    let told = told(&place, "mean");
+    let designs = told["designs"].as_array().unwrap();
+    assert_eq!(designs.len(), 1, "{told}");
+    assert_eq!(designs[0]["epsilon"], 2.0);
+    let queries: Vec<&str> = designs[0]["queries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|query| query["query"].as_str().unwrap())
+        .collect();
+    assert_eq!(queries, ["total", "state", "county", "district"]);
+    let printed = told["config"].as_str().unwrap();
+    assert_eq!(printed.matches("[[grid]]").count(), 2, "{printed}");
+    assert!(printed.contains("replicates = 5000") && printed.contains("replicates = 4000"), "{printed}");
+    place.write("known.toml", &config("", grid).replace("[data]", "[data]\nknown = [\"total\"]"));
+    let known =
+        place.prints(&["plan", "known.toml", "--optimise", "largest", "--set", "grid.1.split=[\"even\"]"]);
+    assert!(known.contains("split = [[") && !known.contains("even"), "{known}");
+}
+
+/// Cells that differ in their seed alone stand beside each other, as a config wants them, though their splits stood apart.
+#[test]
+fn seeds_of_one_cell_stand_together() {
+    let grid = r#"
+[[grid]]
+epsilon = 2.0
+law = "laplace"
+split = "even"
+seed = 5
+method = ["l2", "exact"]
+
+[[grid]]
+epsilon = 2.0
+law = "laplace"
+split = [[0.1, 0.2, 0.3, 0.4]]
+seed = 6
+method = ["l2", "exact"]
+"#;
+    let place = place(&config("", grid).replace("seed = 5\nreplicates", "seed = [5, 6]\nreplicates"));
+    place.write("best.toml", &place.prints(&["plan", "config.toml", "--optimise", "mean"]));
+    assert!(place.prints(&["plan", "best.toml"]).contains("exact"));
+}
+
+#[test]
+fn what_has_nothing_to_split_is_refused() {
+    let place = place(&config("", GRID));
+    let refuses = |text: &str, wanted: &[&str]| {
+        place.write("bad.toml", text);
+        place.refuses(&["plan", "bad.toml", "--optimise", "mean"], wanted);
+    };
+    place.write("table.csv", TABLE);
+    let table = "name = \"table\"\nseed = 1\nreplicates = 5\n".to_owned() + TABLE_DATA + MARGINS;
+    refuses(
+        &(table + "\n[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = \"l2\"\n"),
+        &["bad.toml", "share one budget", "levels"],
+    );
+    let frontier =
+        config("study = \"frontier\"\nchange = \"added\"\n", GRID).replace("epsilon = 2.0", "paid = 2.0");
+    refuses(&frontier, &["bad.toml", "paid", "epsilon"]);
+    refuses(
+        &config("", GRID).replace("[data]", "[data]\nknown = [\"total\", \"state\", \"county\"]"),
+        &["bad.toml", "one level is measured"],
+    );
+    refuses(&config("", GRID).replace("epsilon = 2.0", "epsilon = 1e-11"), &["bad.toml", "laplace", "scale"]);
+    place.refuses(&["plan", "config.toml", "--optimise", "median"], &["--optimise", "median"]);
+}
