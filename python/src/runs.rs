@@ -283,7 +283,7 @@ pub fn optimise_splits(
         let _idle = EndIdle;
         let (plans, designs) = optimise::designed(given.settled()?, goal)?;
         let described = optimise::described(&plans, &designs, goal).to_string();
-        Ok((optimise::page(&designs, goal).to_text(width), described))
+        Ok((optimise::page(&plans, &designs, goal).to_text(width), described))
     })?)
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     releases: Option<u64>,
     /// Print, instead of the plan, the config with the splits of its budgets under which the squared error of its queries is least:
     /// the `mean` over queries of the mean over their answers, or the `largest` of any answer
-    #[arg(long, value_name = "mean|largest", conflicts_with_all = ["time", "delta"], value_parser = goal)]
+    #[arg(long, value_name = "mean|largest", conflicts_with_all = ["time", "delta", "releases"], value_parser = goal)]
     optimise: Option<Goal>,
     /// Override a value of the config
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -41,9 +41,12 @@ fn optimise(arguments: &Arguments, goal: Goal) -> Result<()> {
         Document::Grid(configs) => configs,
         Document::Gridless(_) => {
             let config = arguments.config.display();
-            return Err(Failure::Usage(format!("{config}: its study has no grid whose budgets are split")));
+            return Err(Failure::Usage(format!(
+                "{config}: its study has no grid whose budgets could be split: want a study of releases on data with `levels`"
+            )));
         }
     };
+    configs.iter().try_for_each(optimise::check)?;
     let plans = configs.into_iter().map(|config| study::settled(config, None));
     let (plans, designs) = optimise::designed(plans.collect::<Result<Vec<_>>>()?, goal)?;
     if arguments.json {
@@ -51,7 +54,7 @@ fn optimise(arguments: &Arguments, goal: Goal) -> Result<()> {
         return super::print(&(serde_json::to_string_pretty(&told).expect("plain values") + "\n"));
     }
     super::print(&optimise::config(&plans, goal))?;
-    say!("{}", optimise::page(&designs, goal).to_text(page::terminal()).trim_end());
+    say!("{}", optimise::page(&plans, &designs, goal).to_text(page::terminal()).trim_end());
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 
 mod told;
 
-use crate::catalogue;
+use crate::catalogue::{self, Projection};
 use crate::config::{Config, SplitSpec};
 use crate::design::{Answers, Goal, best};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan, calibrate};
-use crate::input::{Answered, HierarchyTable, Query, Subject};
+use crate::input::{self, Answered, HierarchyTable, Subject};
 use crate::privacy::LatticeShape;
 use std::cell::OnceCell;
 pub use told::{config, described, page};
@@ -30,8 +30,19 @@ pub struct Design {
     pub shares: Vec<(String, f64)>,
     /// What was to be small under equal shares, under these, and at least under any: roots of it, in counts.
     pub error: [f64; 3],
-    /// By query its name and, under equal shares and under these, the roots of the mean and of the largest squared error.
-    pub queries: Vec<(String, [Errors; 2])>,
+    /// The queries.
+    pub queries: Vec<Query>,
+    /// Levels that are measured and that no query asks for.
+    pub others: Vec<Query>,
+}
+
+/// What is told of a query.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Its columns, or the level.
+    pub name: String,
+    /// Errors with equal shares, and with these.
+    pub errors: [Errors; 2],
 }
 
 /// Errors of the answers of a query, in counts.
@@ -45,10 +56,11 @@ pub struct Errors {
 
 /// The plans with the best splits, each under its config's law and budget, and what was found of every noise.
 ///
-/// A split `each` pays as much as its levels together, and its budget is split.
+/// A split `each` pays as much as its levels together, and its budget is split. Cells whose methods do not weigh levels as least squares
+/// do are left as they are.
 ///
-/// Errors: a table, of which there is nothing to split; budgets that are what is to be paid; a share that buys noise out of the law's
-/// range.
+/// Errors: those of [`check`]; a table, of which there is nothing to split; no method that least squares speak of; a share that buys
+/// noise out of the law's range.
 pub fn designed(plans: Vec<Plan>, goal: Goal) -> Result<(Vec<Plan>, Vec<Design>)> {
     let (mut changed, mut all) = (Vec::new(), Vec::new());
     for mut plan in plans {
@@ -58,6 +70,10 @@ pub fn designed(plans: Vec<Plan>, goal: Goal) -> Result<(Vec<Plan>, Vec<Design>)
         let mut found: Vec<(String, Vec<f64>)> = Vec::new();
         let mut split_cells: Vec<Cell> = Vec::new();
         for cell in cells {
+            if !is_served(&plan, &cell) {
+                add(&mut split_cells, cell);
+                continue;
+            }
             let noise = Noise::new(&plan, &cell);
             let words = noise.words();
             let known = found.iter().find(|(of, _)| *of == words).map(|(_, shares)| shares.clone());
@@ -76,7 +92,32 @@ pub fn designed(plans: Vec<Plan>, goal: Goal) -> Result<(Vec<Plan>, Vec<Design>)
         plan.cells = split_cells;
         changed.push(plan);
     }
-    Ok((changed, all))
+    match changed.first().filter(|_| all.is_empty()) {
+        Some(plan) => {
+            let path = plan.config.path.display();
+            let why = "no method weighs levels as least squares do: want `l2`, or one that conditions on the sums alone";
+            Err(Failure::Usage(format!("{path}: {why}")))
+        }
+        None => Ok((changed, all)),
+    }
+}
+
+/// Whether the releases of a cell weigh levels as least squares do: `l2`, and noise that is conditioned on the sums alone.
+fn is_served(plan: &Plan, cell: &Cell) -> bool {
+    let method = cell.at.method;
+    let conditions = method.conditions() && !cell.nonnegative && plan.subject.region().is_everything();
+    conditions || method.projection() == Some(Projection::L2)
+}
+
+/// Refuses budgets that are what is to be paid: they depend on the split.
+pub fn check(config: &Config) -> Result<()> {
+    match config.paid {
+        false => Ok(()),
+        true => Err(Failure::Usage(format!(
+            "{}: budgets are what is `paid` for a change, which depends on the split: want `epsilon`",
+            config.path.display()
+        ))),
+    }
 }
 
 /// Adds a cell: to the one that it has become, if they differed in their split alone, and else beside those that differ in their seed
@@ -96,17 +137,14 @@ fn add(cells: &mut Vec<Cell>, cell: Cell) {
     }
 }
 
-/// The tree of a plan. Errors: it has none, or one level that is measured; budgets that are losses.
+/// The tree of a plan. Errors: those of [`check`]; it has none, or one level that is measured.
 fn tree(plan: &Plan) -> Result<&HierarchyTable> {
-    let Config { path, paid, .. } = &plan.config;
-    let path = path.display();
+    check(&plan.config)?;
+    let path = plan.config.path.display();
     let refuse = |why: &str| Err(Failure::Usage(format!("{path}: {why}")));
     let Subject::Hierarchy(tree) = &plan.subject else {
         return refuse("all entries of a table share one budget: want data with `levels` to split it over");
     };
-    if *paid {
-        return refuse("budgets are what is `paid` for a change, which depends on the split: want `epsilon`");
-    }
     if tree.hierarchy.levels() - plan.subject.known_levels() < 2 {
         return refuse("one level is measured, and has the whole budget: want two or more to split it over");
     }
@@ -122,7 +160,7 @@ fn asked<'a>(plan: &Plan, table: &'a HierarchyTable) -> (Answers<'a>, Vec<String
         let measured = (0..tree.levels()).filter(|&l| !tree.is_level_known(l));
         return (Answers::of_levels(tree), measured.map(|l| levels[l].to_owned()).collect());
     }
-    let groups = |query: &Query| match &query.answered {
+    let groups = |query: &input::Query| match &query.answered {
         Answered::Level(_, nodes) => nodes.clone().map(|v| vec![v as u32]).collect(),
         Answered::Sums(first, groups) => {
             let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); query.groups()];
@@ -185,6 +223,13 @@ impl<'a> Noise<'a> {
         Failure::Usage(format!("{}: {}: {why}", self.plan.config.path.display(), self.cell.words()))
     }
 
+    /// Whether a query asks for the nodes of a level; without queries all are asked for.
+    fn asks_for(&self, level: usize) -> bool {
+        let queries = self.plan.asked.as_ref().map_or(&[][..], |asked| &asked.queries);
+        let is_own = |query: &input::Query| matches!(query.answered, Answered::Level(own, _) if own == level);
+        queries.is_empty() || queries.iter().any(is_own)
+    }
+
     fn design(
         &self,
         answers: &Answers,
@@ -205,22 +250,28 @@ impl<'a> Noise<'a> {
         let found = best(answers, goal, precision).map_err(refused)?;
         let shares = rounded(&found.shares);
         let even = vec![1.0 / measured as f64; measured];
-        let both = [&even, &shares].map(|shares| {
-            let variances = self.variances(shares)?;
-            errors(answers, &variances)
-        });
-        let [even, own] = both;
-        let (even, own) = (even.map_err(refused)?, own.map_err(refused)?);
+        let variances = [self.variances(&even), self.variances(&shares)];
+        let [even, own] = variances.map(|all| all.map_err(refused));
+        let (even, own) = (even?, own?);
+        let both = |answers: &Answers, names: &mut dyn Iterator<Item = String>| -> Result<Vec<Query>> {
+            let [even, own] = [&even, &own].map(|variances| errors(answers, variances).map_err(refused));
+            let pairs = even?.into_iter().zip(own?);
+            Ok(names.zip(pairs).map(|(name, (even, own))| Query { name, errors: [even, own] }).collect())
+        };
+        let queries = both(answers, &mut names.iter().cloned())?;
         let levels = self.plan.config.data.level_names();
-        let queries = names.iter().cloned().zip(even.iter().zip(&own).map(|(&a, &b)| [a, b])).collect();
+        let others =
+            both(&Answers::of_levels(tree), &mut levels[known..].iter().map(|&level| level.to_owned()))?;
+        let others = others.into_iter().zip(known..).filter(|(_, level)| !self.asks_for(*level));
         let design = Design {
             data: self.plan.config.data_name.clone(),
             law: self.cell.at.law.name().to_owned(),
             total: (self.epsilon, self.cell.calibration.delta),
             sensitivity: self.cell.at.sensitivity,
             shares: levels[known..].iter().map(|&level| level.to_owned()).zip(shares.clone()).collect(),
-            error: [of_all(&even, goal), of_all(&own, goal), found.at_least.sqrt()],
+            error: [of_all(&queries, 0, goal), of_all(&queries, 1, goal), found.at_least.sqrt()],
             queries,
+            others: others.map(|(other, _)| other).collect(),
         };
         Ok((shares, design))
     }
@@ -252,13 +303,11 @@ fn errors(answers: &Answers, variances: &[f64]) -> crate::Result<Vec<Errors>> {
     Ok(all.into_iter().enumerate().map(of).collect())
 }
 
-/// What was to be small, of the errors of all queries.
-fn of_all(errors: &[Errors], goal: Goal) -> f64 {
+/// What was to be small, of the errors of all queries: of the first, or of the second of each.
+fn of_all(queries: &[Query], which: usize, goal: Goal) -> f64 {
+    let errors = queries.iter().map(|query| query.errors[which]);
     match goal {
-        Goal::Mean => {
-            let squares: f64 = errors.iter().map(|one| one.mean * one.mean).sum();
-            (squares / errors.len() as f64).sqrt()
-        }
-        Goal::Largest => errors.iter().map(|one| one.largest).fold(0.0, f64::max),
+        Goal::Mean => (errors.map(|one| one.mean * one.mean).sum::<f64>() / queries.len() as f64).sqrt(),
+        Goal::Largest => errors.map(|one| one.largest).fold(0.0, f64::max),
     }
 }

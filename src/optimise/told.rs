@@ -1,6 +1,6 @@
 //! The best splits in words, for programs, and as a config.
 
-use super::{Design, Errors};
+use super::{Design, Errors, Query, is_served};
 use crate::design::{Goal, LEAST};
 use crate::grid::{Plan, resolved};
 use crate::page::{Page, Table};
@@ -40,8 +40,8 @@ fn less(even: f64, own: f64) -> String {
     format!("{:.1} %", 100.0 * (1.0 - own / even).max(0.0))
 }
 
-/// What was found of every noise, for people.
-pub fn page(designs: &[Design], goal: Goal) -> Page {
+/// What was found of every noise, for people, and what was left.
+pub fn page(plans: &[Plan], designs: &[Design], goal: Goal) -> Page {
     let named = designs.iter().any(|design| !design.data.is_empty());
     // A delta and a sensitivity are said where there are several.
     let several = |of: &dyn Fn(&Design) -> f64| {
@@ -68,7 +68,7 @@ pub fn page(designs: &[Design], goal: Goal) -> Page {
     for own in designs.chunk_by(|a, b| a.data == b.data) {
         let levels = own[0].shares.iter().map(|(level, _)| level.as_str());
         let header: Vec<&str> =
-            of_keys().chain(levels).chain(["even", "best", "less by", "within"]).collect();
+            of_keys().chain(levels).chain(["rmse: even", "best", "less by", "within"]).collect();
         let rows = own.iter().map(|design| {
             let [even, best, at_least] = design.error;
             let shares = design.shares.iter().map(|(_, share)| format!("{share:.4}"));
@@ -77,31 +77,56 @@ pub fn page(designs: &[Design], goal: Goal) -> Page {
             let errors = [digits(even), digits(best), less(even, best), within];
             keys(design).into_iter().chain(shares).chain(errors).collect::<Vec<String>>()
         });
-        page = page.table_once(Table::new(of_keys().count(), header, rows.collect()));
+        let keys = of_keys().count() + own[0].shares.len();
+        page = page.table_once(Table::new(keys, header, rows.collect()));
     }
-    let header: Vec<&str> = of_keys().chain(["query", "even", "best"]).collect();
+    let header: Vec<&str> = of_keys().chain(["query", "rmse: even", "best"]).collect();
     let rows = designs.iter().flat_map(|design| {
-        design.queries.iter().map(|(query, both)| {
+        let asked = design.queries.iter().map(|query| (query.name.clone(), query));
+        let others = design.others.iter().map(|query| (format!("{} (not asked for)", query.name), query));
+        asked.chain(others).map(|(name, query)| {
             let of = |one: &Errors| match goal {
                 Goal::Mean => one.mean,
                 Goal::Largest => one.largest,
             };
-            let errors = both.each_ref().map(|one| digits(of(one)));
-            keys(design).into_iter().chain([query.clone()]).chain(errors).collect::<Vec<String>>()
+            let errors = query.errors.each_ref().map(|one| digits(of(one)));
+            keys(design).into_iter().chain([name]).chain(errors).collect::<Vec<String>>()
         })
     });
     let by_query = Table::new(of_keys().count() + 1, header, rows.collect());
     page.and(Page::headed("By query").table_once(by_query).text(format!(
-        "Roots of mean squared errors of least-squares estimates (`l2`), in counts, by closed form; other methods of the config have \
-         the same shares. epsilon: of all levels together, which is what a record added pays; what one moved pays depends on the \
-         split (`plan`). even: the same budget in equal shares. within: no split with shares of {LEAST} and more has an error that is \
-         lower by more than this."
+        "rmse: the root of the mean squared error of least-squares estimates (`l2`), in counts, by closed form: over the answers, or of \
+         the worst. even: the same budget in equal shares. less by: of the rmse. within: no split with shares of {LEAST} and more has an \
+         rmse that is lower by more than this. epsilon: of all levels together, which is what a record added pays; what one moved pays \
+         depends on the split (`plan`).",
     )))
+    .text(left(plans).unwrap_or_default())
+}
+
+/// What was not split, in words.
+fn left(plans: &[Plan]) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for plan in plans {
+        for cell in plan.cells.iter().filter(|cell| !is_served(plan, cell)) {
+            let name = format!("{}{}", cell.at.method.name(), if cell.nonnegative { " >= 0" } else { "" });
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let names = names.join(", ");
+    (!names.is_empty()).then(|| {
+        format!(
+            "The split of these methods was left as it is, since they do not weigh levels as least squares do: {names}. With such shares \
+             their errors may be many times larger."
+        )
+    })
 }
 
 /// The same for programs.
 pub fn described(plans: &[Plan], designs: &[Design], goal: Goal) -> Value {
     let errors = |one: &Errors| json!({ "mean": one.mean, "largest": one.largest });
+    let query = |Query { name, errors: [even, best] }: &Query| json!({ "query": name, "even": errors(even), "best": errors(best) });
     let each = designs.iter().map(|design| {
         let mut told = json!({
             "law": design.law,
@@ -112,9 +137,8 @@ pub fn described(plans: &[Plan], designs: &[Design], goal: Goal) -> Value {
             "even": design.error[0],
             "best": design.error[1],
             "at_least": design.error[2],
-            "queries": design.queries.iter().map(|(query, [even, best])| {
-                json!({ "query": query, "even": errors(even), "best": errors(best) })
-            }).collect::<Vec<_>>(),
+            "queries": design.queries.iter().map(query).collect::<Vec<_>>(),
+            "not_asked": design.others.iter().map(query).collect::<Vec<_>>(),
         });
         if !design.data.is_empty() {
             told["data"] = json!(design.data);

@@ -117,6 +117,9 @@ fn the_config_that_is_printed_has_the_errors_that_are_said() {
             assert!(best < 1.002 * at_least, "{goal}: {design}");
             let shares = design["shares"].as_array().unwrap();
             assert_eq!(shares[0]["level"], "total");
+            let others =
+                design["not_asked"].as_array().unwrap().iter().map(|other| other["query"].as_str().unwrap());
+            assert_eq!(others.collect::<Vec<_>>(), ["total", "county", "district"]);
             let sum: f64 = shares.iter().map(|share| share["share"].as_f64().unwrap()).sum();
             assert!((sum - 1.0).abs() < 1e-12);
         }
@@ -184,6 +187,30 @@ method = ["l2", "exact"]
     assert!(place.prints(&["plan", "best.toml"]).contains("exact"));
 }
 
+/// Methods that do not weigh levels as least squares do keep their splits, and are named.
+#[test]
+fn other_methods_are_left_as_they_are() {
+    let grid = r#"
+[[grid]]
+epsilon = 2.0
+law = "double-geometric"
+split = "even"
+method = ["unconstrained", "l2", "exact", { kind = "exact", nonnegative = true }, "topdown"]
+"#;
+    let place = place(&config("", grid));
+    let output = place.command(&["plan", "config.toml", "--optimise", "mean"]).output().unwrap();
+    let (printed, told) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(printed.matches("split = [\"even\"]").count(), 3, "{printed}");
+    assert_eq!(printed.matches("split = [[").count(), 2, "{printed}");
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("least squares do: unconstrained, exact >= 0, topdown >= 0."), "{told}");
+    place.write("best.toml", &printed);
+    place.prints(&["plan", "best.toml"]);
+    place.write("bad.toml", &config("", &grid.replace("\"l2\", \"exact\",", "")));
+    place.refuses(&["plan", "bad.toml", "--optimise", "mean"], &["bad.toml", "least squares", "`l2`"]);
+}
+
 #[test]
 fn what_has_nothing_to_split_is_refused() {
     let place = place(&config("", GRID));
@@ -206,4 +233,8 @@ fn what_has_nothing_to_split_is_refused() {
     );
     refuses(&config("", GRID).replace("epsilon = 2.0", "epsilon = 1e-11"), &["bad.toml", "laplace", "scale"]);
     place.refuses(&["plan", "config.toml", "--optimise", "median"], &["--optimise", "median"]);
+    place.refuses(
+        &["plan", "config.toml", "--optimise", "mean", "--delta", "1e-6", "--releases", "3"],
+        &["cannot be used with"],
+    );
 }

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "Likelihood", "exact", "project", "main",
     "supervise", "register", "released", "make", "open_run", "draws", "node_draws", "release",
-    "framed", "figures", "inferred", "judge", "cells_failed", "wrong", "plan", "verify_methods", "audit_methods", "tell",
+    "framed", "figures", "inferred", "judge", "cells_failed", "wrong", "plan", "verify_methods", "audit_methods",
+    "optimise_splits", "tell",
     "compare_runs", "__version__",
 ]
 
