@@ -5,9 +5,11 @@ use crate::failure::{exception, usage};
 use crate::frame::{self, Frame};
 use crate::method;
 use congenial::config::Config;
+use congenial::design::Goal;
 use congenial::failure::Failure;
 use congenial::grid::{Plan, wanted};
 use congenial::input::CsvTable;
+use congenial::optimise::{self, Optimised};
 use congenial::study::{self, Document};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -261,15 +263,19 @@ impl Given {
 
     /// Plans the grid, for each data set. Errors: as [`study::settled`]; a study without one.
     pub fn settled(&self) -> Result<Vec<Plan>, Failure> {
+        let configs = self.load()?.grid("one with a grid of methods")?;
+        let tables = self.tables(&configs)?;
+        study::settled(configs, tables)
+    }
+
+    /// The splits of its budgets that answer best. Errors: as [`optimise::levels`] and [`optimise::queries`].
+    pub fn optimised(&self, goal: Goal) -> Result<Optimised, Failure> {
         match self.load()? {
             Document::Grid(configs) => {
                 let tables = self.tables(&configs)?;
-                configs.into_iter().zip(tables).map(|(config, table)| study::settled(config, table)).collect()
+                optimise::levels(configs, tables, goal)
             }
-            Document::Gridless(_) => {
-                let message = "a study of worlds has no methods to verify; its run checks its statements";
-                Err(Failure::Usage(message.into()))
-            }
+            Document::Gridless(config) => optimise::queries(&*config, goal),
         }
     }
 

@@ -8,7 +8,7 @@ use congenial::grid::{Plan, wanted};
 use congenial::input::{HierarchyTable, InvariantTable, Subject};
 use congenial::invariant::{Hierarchy, Inequalities, Linear, Region};
 use congenial::lattice::IntMatrix;
-use congenial::study::{self, Document};
+use congenial::study;
 use congenial::table::Texts;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -243,13 +243,10 @@ impl Invariant {
         config.set_item("grid", [block])?;
         let text = document(&config)?.to_string();
         let path = Path::new("frame");
-        let read = || match study::read(path, &text, &[])? {
-            Document::Grid(mut configs) => {
-                let config = configs.remove(0);
-                let table = frame.table(path, &wanted(&config))?;
-                Plan::on(config, table).map(|plan| plan.subject)
-            }
-            Document::Gridless(_) => unreachable!("the config above has a grid"),
+        let read = || {
+            let config = study::read(path, &text, &[])?.grid("one on data")?.remove(0);
+            let table = frame.table(path, &wanted(&config))?;
+            Plan::on(config, table).map(|plan| plan.subject)
         };
         let subject = py.detach(|| guarded_harness(read))?;
         if subject.ties_nodes() {

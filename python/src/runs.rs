@@ -13,7 +13,6 @@ use congenial::engine::{self, Manner};
 use congenial::failure::{Failure, Result as Done};
 use congenial::figure;
 use congenial::making::{self, Hearer, Making};
-use congenial::optimise;
 use congenial::page::{self, Format, Page};
 use congenial::privacy::ChangeKind;
 use congenial::report::{self, Look, Report};
@@ -276,14 +275,11 @@ pub fn optimise_splits(
     width: usize,
 ) -> PyResult<(String, String)> {
     let given = Given::new(config, sets)?;
-    let Some(goal) = Goal::named(goal) else {
-        return Err(usage(format!("goal: got `{goal}`, want mean or largest")));
-    };
+    let goal = Goal::named(goal).map_err(|error| usage(error.to_string()))?;
     raised(wait(py, false, |_| -> Done<_> {
         let _idle = EndIdle;
-        let (plans, designs) = optimise::designed(given.settled()?, goal)?;
-        let described = optimise::described(&plans, &designs, goal).to_string();
-        Ok((optimise::page(&plans, &designs, goal).to_text(width), described))
+        let optimised = given.optimised(goal)?;
+        Ok((optimised.page().to_text(width), optimised.described().to_string()))
     })?)
 }
 

@@ -4,7 +4,7 @@ use crate::audit::{self, Effort};
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
 use crate::page;
-use crate::study::{self, Document};
+use crate::study;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -36,15 +36,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     effort.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
     let threads = super::run::threads(arguments.threads);
     let manner = Manner { threads, fail_fast: false, quiet: false, watch: None };
-    let configs = match study::load(&arguments.config, &arguments.sets)? {
-        Document::Grid(configs) => configs,
-        Document::Gridless(_) => {
-            let config = arguments.config.display();
-            return Err(Failure::Usage(format!("{config}: its study has no grid of methods to audit")));
-        }
-    };
-    let plans = configs.into_iter().map(|config| study::settled(config, None));
-    let audited = audit::audit(&plans.collect::<Result<Vec<_>>>()?, effort, &manner)?;
+    let configs =
+        study::load(&arguments.config, &arguments.sets)?.grid("one with a grid of methods to audit")?;
+    let audited = audit::audit(&study::settled(configs, Vec::new())?, effort, &manner)?;
     super::print(&match arguments.json {
         true => {
             let all = audit::described(&audited, effort);

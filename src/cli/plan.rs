@@ -2,7 +2,7 @@
 
 use crate::design::Goal;
 use crate::engine;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::making;
 use crate::optimise;
 use crate::page::{self, Page, Table, duration, thousands};
@@ -26,8 +26,8 @@ pub(super) struct Arguments {
     /// With --delta: what so many releases of a cell pay together
     #[arg(long, value_name = "N", requires = "delta", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     releases: Option<u64>,
-    /// Print, instead of the plan, the config with the splits of its budgets under which the squared error of its queries is least:
-    /// the `mean` over queries of the mean over their answers, or the `largest` of any answer
+    /// Print, instead of the plan, the config with the splits of its budgets, over levels and queries, under which the squared error of
+    /// its queries is least: the `mean` over queries of the mean over their answers, or the `largest` of any answer
     #[arg(long, value_name = "mean|largest", conflicts_with_all = ["time", "delta", "releases"], value_parser = goal)]
     optimise: Option<Goal>,
     /// Override a value of the config
@@ -37,29 +37,21 @@ pub(super) struct Arguments {
 
 /// Prints the config on standard output, and what it gains on standard error.
 fn optimise(arguments: &Arguments, goal: Goal) -> Result<()> {
-    let configs = match study::load(&arguments.config, &arguments.sets)? {
-        Document::Grid(configs) => configs,
-        Document::Gridless(_) => {
-            let config = arguments.config.display();
-            return Err(Failure::Usage(format!(
-                "{config}: its study has no grid whose budgets could be split: want a study of releases on data with `levels`"
-            )));
-        }
+    let optimised = match study::load(&arguments.config, &arguments.sets)? {
+        Document::Grid(configs) => optimise::levels(configs, Vec::new(), goal)?,
+        Document::Gridless(config) => optimise::queries(&*config, goal)?,
     };
-    configs.iter().try_for_each(optimise::check)?;
-    let plans = configs.into_iter().map(|config| study::settled(config, None));
-    let (plans, designs) = optimise::designed(plans.collect::<Result<Vec<_>>>()?, goal)?;
     if arguments.json {
-        let told = optimise::described(&plans, &designs, goal);
+        let told = optimised.described();
         return super::print(&(serde_json::to_string_pretty(&told).expect("plain values") + "\n"));
     }
-    super::print(&optimise::config(&plans, goal))?;
-    say!("{}", optimise::page(&plans, &designs, goal).to_text(page::terminal()).trim_end());
+    super::print(&optimised.config)?;
+    say!("{}", optimised.page().to_text(page::terminal()).trim_end());
     Ok(())
 }
 
 fn goal(text: &str) -> std::result::Result<Goal, String> {
-    Goal::named(text).ok_or_else(|| "want mean or largest".into())
+    Goal::named(text).map_err(|error| error.to_string())
 }
 
 fn delta(text: &str) -> std::result::Result<f64, String> {

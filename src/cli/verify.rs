@@ -32,9 +32,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     };
     let (mut checked, mut rows) = (Vec::new(), Vec::new());
     let named = configs.len() > 1;
-    for config in configs {
-        let data = named.then(|| config.data_name.clone());
-        for one in verify::verify(study::settled(config, None)?, manner)? {
+    for plan in study::settled(configs, Vec::new())? {
+        let data = named.then(|| plan.config.data_name.clone());
+        for one in verify::verify(plan, manner)? {
             rows.push(data.iter().cloned().chain(one.told()).collect());
             checked.push(one);
         }

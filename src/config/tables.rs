@@ -58,6 +58,9 @@ pub(crate) struct WireQuery {
     #[serde(default = "no_shares")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub(crate) shares: Spanned<BTreeMap<String, f64>>,
+    /// The levels on which its answers are wanted when the shares are optimised (`plan --optimise`); default all.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(crate) asked: Option<Spanned<Vec<String>>>,
 }
 
 fn no_shares() -> Spanned<BTreeMap<String, f64>> {
@@ -113,6 +116,8 @@ pub(crate) struct Asked {
     pub(crate) query: Query,
     /// By level.
     pub(crate) measured: Vec<Measured>,
+    /// The levels on which its answers are wanted, where it is said.
+    pub(crate) wanted: Option<Vec<usize>>,
 }
 
 /// How a query is measured on a level.
@@ -242,7 +247,7 @@ impl AreaTables {
             }
             (None, None) => {
                 let measured = vec![Measured::Not; self.levels.len()];
-                all.push(Asked { name: TOTAL.into(), query: total, measured });
+                all.push(Asked { name: TOTAL.into(), query: total, measured, wanted: None });
                 all.last_mut().expect("it was just added")
             }
         };
@@ -465,13 +470,19 @@ fn query(checker: &Checker, wire: &WireQuery, span: Range<usize>, tables: &AreaT
         let place = level(checker, "query.shares", (name, wire.shares.span()), tables)?;
         measured[place] = Measured::Share(checker.positive("query.shares", share, wire.shares.span())?);
     }
+    let wanted = |asked: &Spanned<Vec<String>>| {
+        checker.no_duplicates("query.asked", asked.get_ref(), asked.span())?;
+        let place = |name: &String| level(checker, "query.asked", (name, asked.span()), tables);
+        asked.get_ref().iter().map(place).collect::<Result<Vec<_>>>()
+    };
+    let wanted = wire.asked.as_ref().map(wanted).transpose()?;
     let name = wire.name.clone().unwrap_or_else(|| match of.is_empty() {
         true => TOTAL.to_owned(),
         false => of.join("*"),
     });
     let is_good = !name.is_empty() && name.chars().all(|c| !c.is_control());
     match is_good {
-        true => Ok(Asked { name, query, measured }),
+        true => Ok(Asked { name, query, measured, wanted }),
         false => Err(checker.error("query.name", span, "want a name on one line")),
     }
 }

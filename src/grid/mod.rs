@@ -5,7 +5,7 @@ mod excluded;
 mod key;
 mod resolved;
 
-use crate::catalogue::{IntegerNoise, Method, OnLaw, Place, RealNoise};
+use crate::catalogue::{self, IntegerNoise, LawKind, Method, OnLaw, Place, RealNoise};
 use crate::config::{Block, CellPart, Config, Point, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{
@@ -412,30 +412,43 @@ pub fn calibrate(
 
 /// The noise that a budget buys on so many levels that are measured. Errors: a budget that the law or the levels do not take.
 fn on_levels(at: &Point, epsilon: f64, levels: usize) -> crate::Result<Calibration> {
-    let Point { law, delta, sensitivity, split, .. } = at;
-    let sensitivity = *sensitivity;
-    let guarantee = match law.facts().accountant {
-        None => Guarantee::Pure,
-        Some(accountant) => Guarantee::Concentrated { delta: delta.unwrap_or(f64::NAN), accountant },
-    };
-    let split = match split {
+    let split = match &at.split {
         SplitSpec::Each => Split::Each,
         SplitSpec::Even => Split::Shares(vec![1.0 / levels as f64; levels]),
         SplitSpec::Shares(shares) => Split::Shares(shares.clone()),
     };
-    let calibration = Budget { epsilon, guarantee, sensitivity, split }.calibrate(levels)?;
-    // Beyond these nothing that is drawn or summed stays within what numbers hold.
-    match calibration.scales.iter().find(|scale| !(1e-100..=1e15).contains(*scale)) {
-        None => {
-            let mut scales = calibration.scales.iter();
-            scales.try_for_each(|&scale| law.on(Makes(scale)))?;
-            Ok(calibration)
-        }
-        Some(scale) => {
-            let want = "the noise of every level to have a scale from 1e-100 to 1e15";
-            Err(crate::Error::parameter("noise: scale", format!("{scale:e}"), want))
-        }
+    let calibration = budget(at, epsilon, split).calibrate(levels)?;
+    calibration.scales.iter().try_for_each(|&scale| takes(at.law, scale))?;
+    Ok(calibration)
+}
+
+fn budget(at: &Point, epsilon: f64, split: Split) -> Budget {
+    let &Point { law, delta, sensitivity, .. } = at;
+    let guarantee = match law.facts().accountant {
+        None => Guarantee::Pure,
+        Some(accountant) => Guarantee::Concentrated { delta: delta.unwrap_or(f64::NAN), accountant },
+    };
+    Budget { epsilon, guarantee, sensitivity, split }
+}
+
+/// By a share of a budget the variance of the noise that it buys on a level. Errors: a budget that the law does not take; of a share, noise
+/// out of range.
+pub fn bought(at: &Point, epsilon: f64) -> crate::Result<impl Fn(f64) -> crate::Result<f64> + use<>> {
+    let (law, scale) = (at.law, budget(at, epsilon, Split::Each).scale()?);
+    Ok(move |share| {
+        let scale = scale(share);
+        takes(law, scale)?;
+        Ok(catalogue::noise(law, scale).map_or(f64::NAN, |noise| noise.variance()))
+    })
+}
+
+/// Refuses a scale that a law does not take, or beyond which nothing that is drawn or summed stays within what numbers hold.
+fn takes(law: LawKind, scale: f64) -> crate::Result<()> {
+    if !(1e-100..=1e15).contains(&scale) {
+        let want = "the noise of every level to have a scale from 1e-100 to 1e15";
+        return Err(crate::Error::parameter("noise: scale", format!("{scale:e}"), want));
     }
+    law.on(Makes(scale))
 }
 
 /// Whether a law takes a scale.

@@ -1,6 +1,7 @@
 //! What a study is: how its config is checked and planned, what its tables are, and how they are read.
 
 use super::cells;
+use super::splitting::Splitting;
 use super::tell::figures::Figures;
 use super::tell::frame::{FrameRow, Framing};
 use super::tell::published::Published;
@@ -13,7 +14,7 @@ use crate::page::{Page, Table};
 use crate::store::{About, Run, RunFolder};
 use crate::table::Declared;
 use schemars::{Schema, SchemaGenerator};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How the configs of a study are checked and planned.
 pub trait Configured: Sync {
@@ -138,6 +139,19 @@ pub enum Document {
     Gridless(Box<dyn Gridless>),
 }
 
+impl Document {
+    /// The configs of its data sets. Errors: a study without a grid; `want`: what is wanted.
+    pub fn grid(self, want: &str) -> Result<Vec<Config>> {
+        match self {
+            Self::Grid(configs) => Ok(configs),
+            Self::Gridless(config) => {
+                let (path, words) = (config.path().display(), config.words());
+                Err(Failure::Usage(format!("{path}: study: got {words}, want {want}")))
+            }
+        }
+    }
+}
+
 /// The checked config of a study whose cells are not those of a grid.
 pub trait Gridless: std::fmt::Debug {
     /// What it is, in a few words.
@@ -148,4 +162,17 @@ pub trait Gridless: std::fmt::Debug {
     fn plan(self: Box<Self>) -> Result<Box<dyn Planned>>;
     /// Computes it and keeps nothing: what came out, in a sentence. Errors: threads; what cannot be computed.
     fn verify(self: Box<Self>, manner: Manner) -> Result<String>;
+    /// Its file.
+    fn path(&self) -> &Path;
+    /// What its budget is split over. Errors: its data; a study whose budget is not split, or by none of whose methods least squares
+    /// answer.
+    fn splitting(&self) -> Result<Splitting<'static>> {
+        let (path, words) = (self.path().display(), self.words());
+        let want = "one whose budget is split over levels or queries";
+        Err(Failure::Usage(format!("{path}: study: got {words}, want {want}")))
+    }
+    /// Its text with other shares of what its budget is split over.
+    fn resplit(&self, _: &[f64]) -> String {
+        unreachable!("its budget is not split")
+    }
 }

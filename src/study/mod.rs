@@ -3,7 +3,7 @@
 //! Everything that is particular to a study lies in its folder: [`release`], [`frontier`] and [`coverage`] (on releases), [`meeting`],
 //! [`privacy`], [`profile`], [`composition`], [`cube`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`]
 //! (what any cell is and pays), `equal` (noise that pays what is asked), `tell` (how rows are told), `grid` (a study of a grid), `pairs`
-//! (coupled pairs).
+//! (coupled pairs), `splitting` (a budget that can be split otherwise).
 //! This file alone names the studies. The engine draws any [`Planned`] study; the report and the comparison of runs know the trait
 //! [`Study`] alone.
 
@@ -20,9 +20,11 @@ mod pairs;
 pub mod privacy;
 pub mod profile;
 pub mod release;
+mod splitting;
 mod tell;
 
 pub use kind::{Configured, Curves, Document, Gridless, Listing, Planned, Study, Tables};
+pub use splitting::{Place, Splitting};
 pub use tell::figures::{Figures, Sample};
 pub use tell::frame::{FrameRow, Framing};
 pub use tell::records::{FAILED, Named, PAGES, PRINTED, Records, lines};
@@ -131,17 +133,21 @@ pub fn plan_on(document: Document, held: Vec<Option<CsvTable>>) -> Result<Box<dy
         }
         Document::Gridless(config) => config.plan(),
         Document::Grid(configs) => {
-            let tables = held.into_iter().chain(std::iter::repeat_with(|| None));
-            let plans = configs.into_iter().zip(tables).map(|(config, table)| settled(config, table));
-            let plans = plans.collect::<Result<Vec<_>>>()?;
+            let plans = settled(configs, held)?;
             let study = plans.first().map_or(config::DEFAULT_STUDY, |plan| plan.config.study);
             named(study)?.plan(plans)
         }
     }
 }
 
-/// Plans the grid of a config on its data set, or on a table that somebody holds in its place. Refused: as [`crate::grid::Plan::new`].
-pub fn settled(config: Config, held: Option<CsvTable>) -> Result<Plan> {
+/// Plans the grids of a config on its data sets, or on tables that somebody holds in their place, as [`plan_on`]. Refused: as
+/// [`crate::grid::Plan::new`].
+pub fn settled(configs: Vec<Config>, held: Vec<Option<CsvTable>>) -> Result<Vec<Plan>> {
+    let tables = held.into_iter().chain(std::iter::repeat_with(|| None));
+    configs.into_iter().zip(tables).map(|(config, table)| settle(config, table)).collect()
+}
+
+fn settle(config: Config, held: Option<CsvTable>) -> Result<Plan> {
     let study = named(config.study)?;
     let plan = match held {
         None => Plan::new(config)?,

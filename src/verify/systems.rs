@@ -1,11 +1,11 @@
 //! Small systems whose laws can be computed in full: some for every config, and random ones.
 
 use crate::catalogue::{LawKind, MethodKind, OptionFacts, Place, Projection};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::grid::Plan;
 use crate::input::{CsvTable, Subject};
 use crate::rng::{Rng, Role, Stream, TaskKey, below, open01, stream};
-use crate::study::{self, Document};
+use crate::study;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -23,14 +23,10 @@ pub struct System {
 impl System {
     /// Plans the system. Errors: what a config is refused for.
     pub fn plan(&self) -> Result<Plan> {
-        match study::read(Path::new("system.toml"), &self.config, &[])? {
-            Document::Grid(mut configs) => {
-                let config = configs.remove(0);
-                let table = CsvTable::from_reader(&config.data.table, self.table.as_bytes())?;
-                Plan::on(config, table)
-            }
-            Document::Gridless(_) => Err(Failure::Usage("a system has data".into())),
-        }
+        let document = study::read(Path::new("system.toml"), &self.config, &[])?;
+        let config = document.grid("one on data")?.remove(0);
+        let table = CsvTable::from_reader(&config.data.table, self.table.as_bytes())?;
+        Plan::on(config, table)
     }
 }
 

@@ -10,7 +10,7 @@ use congenial::law::{DoubleGeometric, Laplace, Law};
 use congenial::own::{self, OwnMethod, OwnReleases, Promises, Task};
 use congenial::privacy::Declared;
 use congenial::rng::{Role, Stream, TaskKey, stream};
-use congenial::study::{self, Document};
+use congenial::study;
 use congenial::verify::systems;
 use std::path::Path;
 use std::sync::Arc;
@@ -146,12 +146,10 @@ fn audited(table: &str, data: &str, grid: &str, effort: Effort) -> Vec<Audited> 
     let text = format!(
         "name = \"a\"\nseed = 7\nreplicates = 1\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n{data}[[grid]]\n{grid}\n"
     );
-    let Ok(Document::Grid(mut configs)) = study::read(Path::new("a.toml"), &text, &[]) else {
-        panic!("a config: {text}")
-    };
+    let configs = study::read(Path::new("a.toml"), &text, &[]).unwrap().grid("a grid").unwrap();
     let table = CsvTable::from_reader(Path::new("t.csv"), table.as_bytes()).unwrap();
-    let plan = study::settled(configs.remove(0), Some(table)).unwrap();
-    let found = audit(&[plan], effort, &MANNER).unwrap();
+    let plans = study::settled(configs, vec![Some(table)]).unwrap();
+    let found = audit(&plans, effort, &MANNER).unwrap();
     found.into_iter().map(|(_, one)| one).collect()
 }
 

@@ -238,3 +238,136 @@ fn what_has_nothing_to_split_is_refused() {
         &["cannot be used with"],
     );
 }
+
+const NOISES: [&str; 4] = ["laplace", "double-geometric", "gaussian", "discrete-gaussian"];
+
+/// A config of tables of streets: one noise, and queries of which one is measured nowhere and the total is asked for on one level alone.
+fn tables(law: &str) -> String {
+    let laws = r#"["double-geometric", "discrete-gaussian", "laplace", "gaussian"]"#;
+    let queries = "[[query]]\nof = [\"sex\"]\nasked = [\"county\", \"street\"]\n[[query]]\nof = []\nasked = [\"street\"]\n";
+    let text =
+        crate::cube::CONFIG.replace(laws, &format!("{law:?}")).replace("[[query]]\nof = []\n", queries);
+    text.replace("[\"unconstrained\", \"gls\"]", "\"gls\"").replace("replicates = 400", "replicates = 3000")
+}
+
+/// By level and query the mean squared error of a run, and a bound of its standard error: sizes depend on each other.
+fn squared(place: &Place, out: &str) -> BTreeMap<(String, String), (f64, f64)> {
+    let mut sums = BTreeMap::<_, (f64, f64, f64)>::new();
+    for row in place.rows::<congenial::study::cube::CubeErrorRow>(out) {
+        let (sum, error, answers) = sums.entry((row.level, row.query)).or_default();
+        *sum += row.squared.mean * row.answers as f64;
+        *error += row.squared.standard_error * row.answers as f64;
+        *answers += row.answers as f64;
+    }
+    sums.into_iter().map(|(key, (sum, error, n))| (key, (sum / n, error / n))).collect()
+}
+
+/// Tables in areas: a run of the printed config has the errors that are said, of what is asked for and of what is not, and so has one of
+/// the config as it is; the shares are fewer than what is asked for.
+#[test]
+fn tables_have_the_errors_that_are_said() {
+    for (number, law) in NOISES.into_iter().enumerate() {
+        let goal = ["mean", "largest"][number % 2];
+        let place = crate::cube::place();
+        place.write("config.toml", &tables(law));
+        let told = told(&place, goal);
+        place.write("best.toml", told["config"].as_str().unwrap());
+        let design = &told["designs"][0];
+        for (config, which) in [("best.toml", "best"), ("config.toml", "given")] {
+            place.prints(&["run", config, "--out", which]);
+            let squared = squared(&place, which);
+            let rows = ["queries", "not_asked"].map(|rows| design[rows].as_array().unwrap().clone());
+            let rows = rows.concat();
+            // Four queries on three levels, of which the total of the county is known.
+            assert_eq!(rows.len(), 11);
+            for row in rows {
+                let [level, query] = ["level", "query"].map(|key| row[key].as_str().unwrap().to_owned());
+                let want = row[which]["mean"].as_f64().unwrap();
+                let (mean, error) = squared[&(level.clone(), query.clone())];
+                let off = (mean - want * want) / error;
+                assert!(
+                    off.abs() < 5.0,
+                    "{law} {which} {level} {query}: {mean} ± {error}, not {}",
+                    want * want
+                );
+                assert!(row[which]["largest"].as_f64().unwrap() >= want * (1.0 - 1e-12));
+            }
+        }
+        let value = |key: &str| design[key].as_f64().unwrap();
+        assert!(value("at_least") <= value("best") && value("best") < 1.002 * value("at_least"), "{design}");
+        assert!(value("best") < 0.99 * value("given") && value("best") < 0.99 * value("even"), "{design}");
+        let asked: Vec<&str> =
+            design["queries"].as_array().unwrap().iter().map(|row| row["query"].as_str().unwrap()).collect();
+        // By level: the county, the towns, the streets.
+        assert_eq!(
+            asked,
+            ["sex*age", "grown", "sex", "sex*age", "grown", "sex*age", "grown", "sex", "total"]
+        );
+        let shares = design["shares"].as_array().unwrap();
+        assert_eq!(shares.len(), 5);
+        assert_eq!(shares[2]["query"], "grown");
+        let sum: f64 = shares.iter().map(|share| share["share"].as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+    }
+}
+
+/// What is printed for people has the shares by query and level, and names methods that have them without being least squares.
+#[test]
+fn tables_are_told_with_shares_by_level() {
+    let place = crate::cube::place();
+    place.write("config.toml", &tables("gaussian").replace("\"gls\"", "[\"gls\", \"unconstrained\"]"));
+    let output = place.command(&["plan", "config.toml", "--optimise", "mean"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    for wanted in [
+        "rmse: given",
+        "┆ town",
+        "┆ street",
+        "grown",
+        "total (not asked for)",
+        "least squares do: unconstrained.",
+    ] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+}
+
+#[test]
+fn tables_that_have_no_best_shares_are_refused() {
+    let place = crate::cube::place();
+    let refuses = |text: String, wanted: &[&str]| {
+        place.write("bad.toml", &text);
+        place.refuses(&["plan", "bad.toml", "--optimise", "mean"], wanted);
+    };
+    let good = tables("gaussian");
+    refuses(
+        tables("laplace").replace("law = \"laplace\"", "law = [\"laplace\", \"gaussian\"]"),
+        &["bad.toml", "one law", "laplace", "gaussian"],
+    );
+    refuses(good.replace("epsilon = 2.0", "epsilon = [1.0, 2.0]"), &["bad.toml", "one law", "epsilon=1.0"]);
+    refuses(good.replace("\"gls\"", "\"unconstrained\""), &["bad.toml", "no method", "`gls`"]);
+    refuses(good.replace("asked = [\"street\"]", "asked = [\"road\"]"), &["query.asked", "road", "street"]);
+    refuses(
+        good.replace("asked = [\"street\"]", "asked = [\"street\", \"street\"]"),
+        &["query.asked", "street"],
+    );
+    refuses(
+        good.replace("asked = [\"county\", \"street\"]\n", ""),
+        &["`sex` is measured nowhere", "`asked`"],
+    );
+    let none = good.replace("of = [\"sex\", \"age\"]\n", "of = [\"sex\", \"age\"]\nasked = []\n");
+    let none = none
+        .replace("asked = [\"county\", \"street\"]", "asked = []")
+        .replace("asked = [\"street\"]", "asked = []");
+    refuses(
+        none.replace("shares = { street = 0.1 }", "shares = { street = 0.1 }\nasked = []"),
+        &["bad.toml", "queries"],
+    );
+    place.write(
+        "worlds.toml",
+        "name = \"w\"\nseed = 1\nstudy = \"composition\"\n[worlds]\nworlds = 6\ncases = 30\nepsilon = 1.0\n",
+    );
+    place.refuses(
+        &["plan", "worlds.toml", "--optimise", "mean"],
+        &["worlds.toml", "composition", "split over"],
+    );
+}

@@ -1,6 +1,8 @@
 //! What the statistical tests share.
 #![allow(dead_code)]
 
+use congenial_core::invariant::Hierarchy;
+use congenial_core::rng::{Stream, below};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use std::collections::HashMap;
 
@@ -35,6 +37,21 @@ pub fn frequencies(bins: impl IntoIterator<Item = (u64, f64)>, draws: u64) -> Op
 pub fn assert_frequencies(bins: impl IntoIterator<Item = (u64, f64)>, draws: u64) {
     let p = frequencies(bins, draws).expect("nothing to test");
     assert!(p > ALPHA, "chi-square test of {draws} draws: p = {p:e}");
+}
+
+/// A tree of so many nodes, each with its parent among the last three before it; half of the trees have nodes that are known.
+pub fn random_tree(nodes: usize, rng: &mut Stream) -> Hierarchy {
+    let mut parents = vec![0usize; nodes];
+    for v in 2..nodes {
+        let last = parents[v - 1];
+        parents[v] = last + below(rng, (v - last).min(3) as u64) as usize;
+    }
+    let tree = Hierarchy::from_parents(&parents).unwrap();
+    if below(rng, 2) > 0 {
+        return tree;
+    }
+    let known = (0..nodes).map(|_| below(rng, 4) == 0).collect();
+    tree.clone().with_known(known).unwrap_or(tree)
 }
 
 /// Draws of whole vectors against a listed law, by [`assert_frequencies`].

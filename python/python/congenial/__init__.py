@@ -645,9 +645,9 @@ class Optimised:
 
 
 def optimise(config: _Config, goal: str = "mean", *, sets: Mapping[str, Any] | None = None) -> Optimised:
-    """Splits each budget over the levels so that a squared error of the queries is least, as `congenial plan --optimise`.
+    """Splits each budget over levels, or of tables in areas over queries and levels, so that a squared error of the queries is least, as `congenial plan --optimise`.
 
-    `goal`: the `mean` over the queries of the mean over their answers, or the `largest` of any answer. Errors: as `run`; data without levels, or budgets that are `paid`.
+    `goal`: the `mean` over the queries of the mean over their answers, or the `largest` of any answer. Errors: as `run`; data without levels, budgets that are `paid`, or tables with several noises.
     """
     return Optimised(*_congenial.optimise_splits(_given(config), None if sets is None else dict(sets), goal, _WIDTH))
 

@@ -23,7 +23,7 @@ use crate::worlds::{Finding, Settings, check_all};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::json;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The study.
 pub struct Composition;
@@ -200,6 +200,10 @@ impl Gridless for WorldsConfig {
 
     fn plan(self: Box<Self>) -> Result<Box<dyn kind::Planned>> {
         Ok(Box::new(Planned::new(*self)))
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Checks all statements. What the study finds is its result, not an error of the tool.

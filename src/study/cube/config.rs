@@ -181,12 +181,14 @@ fn check_shares(checker: &Checker, wire: &Wire, queries: &[Asked]) -> Result<()>
         let label = "want shares of the budget that add up to 1, over all queries and levels";
         return Err(checker.error(format!("query: the shares add up to {sum}"), span, label));
     }
-    let is_idle = |asked: &&Asked| asked.measured.iter().all(|measured| *measured == Measured::Not);
+    let is_idle = |asked: &&Asked| {
+        asked.measured.iter().all(|measured| *measured == Measured::Not) && asked.wanted.is_none()
+    };
     match queries.iter().find(is_idle) {
         None => Ok(()),
         Some(idle) => {
             let message = format!("query: `{}` is measured nowhere", idle.name);
-            Err(checker.error(message, span, "want `shares` for it, by level"))
+            Err(checker.error(message, span, "want `shares` for it, by level, or `asked`"))
         }
     }
 }

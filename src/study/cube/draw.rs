@@ -6,7 +6,7 @@ use super::exact::{DETAILED, Exact};
 use super::{CubeDrawRow, Planned};
 use super::{bootstrap, descent};
 use crate::catalogue::{LawKind, noise};
-use crate::config::tables::{Measured, shares};
+use crate::config::tables::{Asked, Measured, shares};
 use crate::cube::{Answers, Certificate, Descent, Estimate, Gls, Measurements, Table, Variances};
 use crate::engine::{Drawn, Pool, Prepared, encode};
 use crate::invariant::Hierarchy;
@@ -157,22 +157,10 @@ pub(super) fn is_determined(planned: &Planned) -> bool {
 
 /// By query and level the scale of what is measured. Errors: scales out of range.
 pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<Vec<Option<f64>>>> {
-    let shares: Vec<f64> = shares(planned.queries()).collect();
-    let guarantee = match (point.delta, point.law.facts().accountant) {
-        (Some(delta), Some(accountant)) => Guarantee::Concentrated { delta, accountant },
-        _ => Guarantee::Pure,
-    };
+    let shares = given(planned.queries());
     let measured = shares.len();
-    // Shares that were written with few digits add up to 1 to those.
-    let sum: f64 = shares.iter().sum();
-    let split = Split::Shares(shares.iter().map(|share| share / sum).collect());
-    let budget = Budget { epsilon: point.epsilon, guarantee, sensitivity: 1.0, split };
-    let all = budget.calibrate(measured)?.scales;
-    let mut variances = all.iter().filter_map(|&scale| noise(point.law, scale)).map(|noise| noise.variance());
-    if let Some(wrong) = variances.find(|variance| !Measurements::has_range(*variance)) {
-        let got = format!("{wrong:e}");
-        return Err(Error::parameter("epsilon: variance of the noise", got, "a number from 2^-300 to 2^300"));
-    }
+    let all = budget(point, Split::Shares(shares)).calibrate(measured)?.scales;
+    all.iter().try_for_each(|&scale| variance(point.law, scale).map(drop))?;
     let mut scales = all.into_iter();
     let mut scale = |measured: &Measured| match measured {
         Measured::Share(_) => scales.next(),
@@ -180,6 +168,48 @@ pub(super) fn scales(planned: &Planned, point: &Point) -> Result<Vec<Vec<Option<
     };
     let each = planned.queries().iter();
     Ok(each.map(|asked| asked.measured.iter().map(&mut scale).collect()).collect())
+}
+
+/// By level and query the variances of what is measured, 0 of what is known. `scales`: as [`scales`] gives them. Errors: out of range.
+pub(super) fn variances(
+    planned: &Planned,
+    point: &Point,
+    scales: &[Vec<Option<f64>>],
+) -> Result<Vec<Vec<Option<f64>>>> {
+    let own = |level: usize| {
+        let of_query = |(asked, scales): (&Asked, &Vec<Option<f64>>)| match asked.measured[level] {
+            Measured::Known => Ok(Some(0.0)),
+            _ => scales[level].map(|scale| variance(point.law, scale)).transpose(),
+        };
+        planned.queries().iter().zip(scales).map(of_query).collect()
+    };
+    (0..planned.areas.list.tree.levels()).map(own).collect()
+}
+
+/// The shares that are given, which add up to 1 in as many digits as they were written with.
+pub(super) fn given(queries: &[Asked]) -> Vec<f64> {
+    let sum: f64 = shares(queries).sum();
+    shares(queries).map(|share| share / sum).collect()
+}
+
+pub(super) fn budget(point: &Point, split: Split) -> Budget {
+    let guarantee = match (point.delta, point.law.facts().accountant) {
+        (Some(delta), Some(accountant)) => Guarantee::Concentrated { delta, accountant },
+        _ => Guarantee::Pure,
+    };
+    Budget { epsilon: point.epsilon, guarantee, sensitivity: 1.0, split }
+}
+
+/// The variance of noise. Errors: out of range.
+pub(super) fn variance(law: LawKind, scale: f64) -> Result<f64> {
+    let variance = noise(law, scale).map_or(f64::NAN, |noise| noise.variance());
+    match Measurements::has_range(variance) {
+        true => Ok(variance),
+        false => {
+            let got = format!("{variance:e}");
+            Err(Error::parameter("epsilon: variance of the noise", got, "a number from 2^-300 to 2^300"))
+        }
+    }
 }
 
 impl<'a> Ready<'a> {
@@ -198,18 +228,12 @@ impl<'a> Ready<'a> {
         let scales = scales(planned, point)?;
         let levels = areas.list.tree.levels();
         let mut fill: Vec<Vec<Option<Fill>>> = (0..levels).map(|_| Vec::new()).collect();
-        let mut variances = vec![Vec::new(); levels];
-        for (asked, scales) in planned.queries().iter().zip(&scales) {
-            for (level, (measured, scale)) in asked.measured.iter().zip(scales).enumerate() {
-                let variance =
-                    |scale: f64| noise(point.law, scale).map_or(f64::NAN, |noise| noise.variance());
-                variances[level].push(match measured {
-                    Measured::Known => Some(0.0),
-                    _ => scale.map(variance),
-                });
-                fill[level].push(scale.map(|scale| LawKind::on(point.law, Scaled(scale))).transpose()?);
+        for scales in &scales {
+            for (fill, scale) in fill.iter_mut().zip(scales) {
+                fill.push(scale.map(|scale| LawKind::on(point.law, Scaled(scale))).transpose()?);
             }
         }
+        let mut variances = variances(planned, point, &scales)?;
         if method.is_descent() {
             descent::complete(&mut variances);
         }

@@ -12,6 +12,7 @@ mod draw;
 mod exact;
 mod noisy;
 mod page;
+mod split;
 mod wire;
 
 use self::areas::Areas;
@@ -28,6 +29,7 @@ use crate::page::{Page, counted, thousands};
 use crate::store::{About, Run, RunFolder, TableFile};
 use crate::study::cells::FailureRow;
 use crate::study::kind::{self, Configured, Document, Gridless, Listing, Study, Tables};
+use crate::study::splitting::Splitting;
 use crate::study::tell::figures::{Figures, Sample};
 use crate::study::tell::records::{Named, Records};
 use crate::table;
@@ -35,7 +37,7 @@ use crate::table::{Declared, Key};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::json;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The kind of data.
 const KIND: &str = "tree-of-tables";
@@ -355,6 +357,18 @@ impl Gridless for CubeConfig {
 
     fn plan(self: Box<Self>) -> Result<Box<dyn kind::Planned>> {
         Ok(Box::new(Planned::new(*self)?))
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn splitting(&self) -> Result<Splitting<'static>> {
+        split::splitting(&Planned::new(self.clone())?)
+    }
+
+    fn resplit(&self, shares: &[f64]) -> String {
+        self.with_shares(shares)
     }
 
     /// Draws all cells. Errors: one that fails, such as by an estimate that does not add up. Errors are not judged: a run has them beside

@@ -6,6 +6,7 @@ use super::small::{axpy, generalised_inverse, inverse, measured};
 use crate::error::{Error, Result};
 use crate::inference::shapes::{Shapes, Under};
 use crate::invariant::Hierarchy;
+use std::sync::Arc;
 
 /// Numbers that all shapes together may take: 2 GiB.
 const NUMBERS: usize = 1 << 28;
@@ -39,16 +40,16 @@ const NUMBERS: usize = 1 << 28;
 /// assert!(variances.answer(total, 0) < 1.0);
 /// # Ok::<(), congenial_core::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Gls {
     pub(super) tree: Hierarchy,
     pub(super) measurements: Measurements,
     /// By level, by kind.
     pub(super) said: Vec<Vec<Said>>,
+    /// The shapes of subtrees.
+    pub(super) shapes: Arc<Shapes>,
     /// By shape, by kind.
-    pub(super) shapes: Vec<Vec<Tables>>,
-    /// By node: the shape of its subtree.
-    pub(super) of_node: Vec<u32>,
+    pub(super) tables: Vec<Vec<Tables>>,
     /// Runs of coefficients of one kind: from where, to where, the kind.
     pub(super) runs: Vec<(usize, usize, usize)>,
 }
@@ -70,21 +71,33 @@ impl Gls {
     /// Refused: another number of levels; tables of leaves of which not every cell follows from what is measured of them; subtrees of so
     /// many shapes that their covariances do not fit.
     pub fn new(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
-        tree.check_one_per_level("variances", measurements.variances.len())?;
-        let said: Vec<Vec<Said>> = (0..tree.levels()).map(|level| measurements.kinds(level)).collect();
-        let shapes = Shapes::of(tree, &[]);
+        let shapes = Arc::new(Shapes::of(tree, &[]));
+        let (runs, all) = (runs(&measurements.domain.free_sizes()), measurements.variances.clone());
+        let mut gls =
+            Self { tree: tree.clone(), measurements, said: Vec::new(), shapes, tables: Vec::new(), runs };
+        gls.reweigh(all)?;
+        Ok(gls)
+    }
+
+    /// Gives what is measured other variances: by level, by query, as of [`Measurements::new`]. Refused: as by [`Gls::new`]; then the
+    /// estimate is as before.
+    pub fn reweigh(&mut self, variances: Vec<Vec<Option<f64>>>) -> Result<()> {
+        self.tree.check_one_per_level("variances", variances.len())?;
+        let measurements = self.measurements.with(variances)?;
+        let said: Vec<Vec<Said>> = (0..self.tree.levels()).map(|level| measurements.kinds(level)).collect();
         let joint = measurements.domain.joint();
-        let needed = shapes.all.len().saturating_mul(said[0].len()).saturating_mul(2 * joint * joint);
+        let shapes = &self.shapes.all;
+        let needed = shapes.len().saturating_mul(said[0].len()).saturating_mul(2 * joint * joint);
         if needed > NUMBERS {
             return Err(Error::TooLarge {
-                what: format!("the covariances of {} shapes of subtrees", shapes.all.len()),
+                what: format!("the covariances of {} shapes of subtrees", shapes.len()),
                 needed: needed as u64,
                 limit: NUMBERS as u64,
                 unit: "numbers",
             });
         }
-        let mut all: Vec<Vec<Tables>> = Vec::with_capacity(shapes.all.len());
-        for shape in &shapes.all {
+        let mut all: Vec<Vec<Tables>> = Vec::with_capacity(shapes.len());
+        for shape in shapes {
             let children: &[(u32, u32)] = match &shape.under {
                 Under::Leaf(_) => &[],
                 Under::Children(children) => children,
@@ -97,8 +110,14 @@ impl Gls {
             };
             all.push(said[shape.level].iter().enumerate().map(of_kind).collect::<Result<_>>()?);
         }
-        let runs = runs(&measurements.domain.free_sizes());
-        Ok(Self { tree: tree.clone(), measurements, said, shapes: all, of_node: shapes.of_node, runs })
+        (self.measurements, self.said, self.tables) = (measurements, said, all);
+        Ok(())
+    }
+
+    /// How many numbers the covariances of all subtrees are.
+    pub fn numbers(&self) -> usize {
+        let joint = self.measurements.domain.joint();
+        self.shapes.all.len() * self.said[0].len() * joint * joint
     }
 
     /// What is measured.
@@ -112,7 +131,7 @@ impl Gls {
     }
 
     pub(super) fn tables(&self, v: usize) -> &[Tables] {
-        &self.shapes[self.of_node[v] as usize]
+        &self.tables[self.shapes.of_node[v] as usize]
     }
 
     /// Moves the sum of the estimates of a node's children, or 0 of a leaf, to the estimate from its subtree.

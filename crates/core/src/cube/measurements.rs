@@ -33,6 +33,16 @@ impl Measurements {
         Ok(Self { domain: domain.clone(), queries, variances })
     }
 
+    /// The same queries with other variances. Refused: as by [`Measurements::new`].
+    pub(super) fn with(&self, variances: Vec<Vec<Option<f64>>>) -> Result<Self> {
+        Self::new(&self.domain, self.queries.clone(), variances)
+    }
+
+    /// By level, by query, the variance of the noise of an answer; `None` where it is not measured, 0 where it is known.
+    pub fn variances(&self) -> &[Vec<Option<f64>>] {
+        &self.variances
+    }
+
     /// Whether a variance is from 2^-300 to 2^300: so small or large a one is none to floating point.
     pub fn has_range(variance: f64) -> bool {
         (libm::scalbn(1.0, -300)..=libm::scalbn(1.0, 300)).contains(&variance)

@@ -79,11 +79,11 @@ impl Gls {
             see(&areas, &variances);
             let mut by_shape: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
             for child in areas.iter().flat_map(|&v| self.tree.children(v)) {
-                by_shape.entry(self.of_node[child]).or_default().push(child);
+                by_shape.entry(self.shapes.of_node[child]).or_default().push(child);
             }
             for (shape, children) in by_shape.into_iter().rev() {
                 let of_kind = |(kind, above): (usize, &Vec<f64>)| {
-                    let own = &self.shapes[shape as usize][kind].covariance;
+                    let own = &self.tables[shape as usize][kind].covariance;
                     let share = product(own, &self.tables(areas[0])[kind].spread, joint);
                     let back = transposed(&share, joint);
                     let mut all = product(&product(&share, above, joint), &back, joint);

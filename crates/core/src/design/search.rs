@@ -1,6 +1,6 @@
 //! The best split: cuts bound what any split reaches, and branching closes what the precisions of shares leave open.
 
-use super::answers::{Answers, Variance};
+use super::answers::{Answers, OfQuery, Variance, of_queries};
 use crate::error::{Error, Result};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
@@ -28,16 +28,25 @@ impl Goal {
         }
     }
 
-    /// The goal of a name; `None` for another name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|goal| goal.name() == name)
+    /// The goal of a name. Errors: another name.
+    pub fn named(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|goal| goal.name() == name);
+        found.ok_or_else(|| Error::parameter("goal", format!("`{name}`"), "mean or largest"))
+    }
+
+    /// What is to be small, of the variances of some queries.
+    pub fn of(self, queries: &[OfQuery]) -> f64 {
+        match self {
+            Self::Mean => queries.iter().map(|query| query.mean.value).sum::<f64>() / queries.len() as f64,
+            Self::Largest => queries.iter().map(|query| query.largest.value).fold(0.0, f64::max),
+        }
     }
 }
 
 /// The best split that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Best {
-    /// The shares of the levels that are measured, the highest first; they sum to 1.
+    /// The shares of the measurements; they sum to 1.
     pub shares: Vec<f64>,
     /// What was to be small, in counts squared.
     pub variance: f64,
@@ -45,11 +54,11 @@ pub struct Best {
     pub at_least: f64,
 }
 
-/// The least share of a level.
+/// The least share of a measurement.
 pub const LEAST: f64 = 1e-3;
 /// How far above its bound the best may be, relatively, for the search to end.
 const CLOSE: f64 = 1e-4;
-/// Splits that are computed at most, and numbers of them: nodes times levels times splits.
+/// Splits that are computed at most, and numbers of them ([`Answers::work`]).
 const COMPUTED: usize = 20_000;
 /// See [`COMPUTED`].
 const NUMBERS: usize = 400_000_000;
@@ -67,7 +76,7 @@ const CUTS: usize = 60;
 /// The split of a budget whose least-squares estimates have the least variance.
 ///
 /// `precision`: 1 / variance of the noise that a share in (0, 1] of the budget buys; increasing, and convex. The variance found is within
-/// 1e-4 of the least, relatively, or what 20,000 splits led to, on large trees fewer; [`Best::at_least`] tells how far it may be off.
+/// 1e-4 of the least, relatively, or what 20,000 splits led to, on large data fewer; [`Best::at_least`] tells how far it may be off.
 ///
 /// - A cut is a linear bound of `1/v` in the precisions, from the derivative at a split; it holds at every split.
 /// - In a region `lo <= s <= hi` of shares every precision lies below its chord, so that the largest `1/v` under the cuts is a linear
@@ -79,12 +88,12 @@ const CUTS: usize = 60;
 /// # Examples
 ///
 /// ```
-/// use congenial_core::design::{Answers, Goal, best};
+/// use congenial_core::design::{Goal, TreeAnswers, best};
 /// use congenial_core::invariant::Hierarchy;
 ///
 /// // A root and two leaves. Gaussian noise: the precision is proportional to the share.
 /// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
-/// let leaves = Answers::new(&tree, vec![vec![vec![1], vec![2]]]);
+/// let leaves = TreeAnswers::new(&tree, vec![vec![vec![1], vec![2]]]);
 /// let best = best(&leaves, Goal::Mean, |share| Ok(share))?;
 /// // With shares p of the root and q = 1 - p of the leaves a leaf has the variance (p + q) / (q (2 p + q)).
 /// assert!((best.shares[1] - 1.0).abs() < 2e-3 && (best.variance - 1.0).abs() < 1e-3);
@@ -92,14 +101,13 @@ const CUTS: usize = 60;
 /// ```
 ///
 /// Errors: those of `precision` at the least and at the largest share, or a precision that is not finite and > 0; answers without noise;
-/// more than 500 levels that are measured.
-pub fn best(answers: &Answers, goal: Goal, precision: impl Fn(f64) -> Result<f64>) -> Result<Best> {
-    let tree = answers.tree();
-    let measured: Vec<usize> = (0..tree.levels()).filter(|&l| !tree.is_level_known(l)).collect();
-    if !(1..=500).contains(&measured.len()) {
-        return Err(Error::parameter("levels that are measured", measured.len(), "1 to 500"));
+/// no measurement, or more than 500.
+pub fn best(answers: &dyn Answers, goal: Goal, precision: impl Fn(f64) -> Result<f64>) -> Result<Best> {
+    let measured = answers.measured();
+    if !(1..=500).contains(&measured) {
+        return Err(Error::parameter("measurements", measured, "1 to 500"));
     }
-    for share in [LEAST, most(measured.len())] {
+    for share in [LEAST, most(measured)] {
         let bought = precision(share)?;
         if !(bought.is_finite() && bought > 0.0) {
             return Err(Error::parameter("precision of the noise", bought, "a finite number > 0"));
@@ -107,25 +115,22 @@ pub fn best(answers: &Answers, goal: Goal, precision: impl Fn(f64) -> Result<f64
     }
     // Between them there are numbers, too.
     let precision = |share: f64| precision(share).unwrap_or(f64::NAN);
-    let most = (NUMBERS / (tree.nodes() * tree.levels())).clamp(200, COMPUTED);
-    let (cuts, best, computed) = (Vec::new(), None, 0);
-    let mut search = Search { answers, goal, precision, measured, cuts, best, computed, most };
-    search.run()
+    let most = (NUMBERS / answers.work().max(1)).clamp(200, COMPUTED);
+    Search { answers, goal, precision, cuts: Vec::new(), best: None, computed: 0, most }.run()
 }
 
-/// The largest share of one of so many levels.
-fn most(levels: usize) -> f64 {
-    1.0 - LEAST * (levels - 1) as f64
+/// The largest share of one of so many measurements.
+fn most(measured: usize) -> f64 {
+    1.0 - LEAST * (measured - 1) as f64
 }
 
-/// A bound of the inverse variance by the precisions of levels.
+/// A bound of the inverse variance by precisions.
 type Cut = Vec<f64>;
 
-struct Search<'a, 'b, P> {
-    answers: &'a Answers<'b>,
+struct Search<'a, P> {
+    answers: &'a dyn Answers,
     goal: Goal,
     precision: P,
-    measured: Vec<usize>,
     cuts: Vec<Cut>,
     /// The best split with its inverse variance.
     best: Option<(Vec<f64>, f64)>,
@@ -167,8 +172,8 @@ impl Ord for Region {
 
 impl Region {
     /// All splits.
-    fn whole(levels: usize, cuts: Vec<usize>) -> Self {
-        Self { lo: vec![LEAST; levels], hi: vec![most(levels); levels], bound: f64::INFINITY, cuts }
+    fn whole(measured: usize, cuts: Vec<usize>) -> Self {
+        Self { lo: vec![LEAST; measured], hi: vec![most(measured); measured], bound: f64::INFINITY, cuts }
     }
 
     /// The region without splits that do not add up to 1. `None`: there is no other in it.
@@ -219,14 +224,14 @@ impl Chords {
         }
     }
 
-    fn at(&self, level: usize, share: f64) -> f64 {
-        self.low[level] + self.slopes[level] * (share - self.lo[level])
+    fn at(&self, k: usize, share: f64) -> f64 {
+        self.low[k] + self.slopes[k] * (share - self.lo[k])
     }
 }
 
-impl<P: Fn(f64) -> f64> Search<'_, '_, P> {
+impl<P: Fn(f64) -> f64> Search<'_, P> {
     fn run(&mut self) -> Result<Best> {
-        let m = self.measured.len();
+        let m = self.answers.measured();
         let even = vec![1.0 / m as f64; m];
         self.candidate(&even)?;
         self.improve(0)?;
@@ -247,9 +252,9 @@ impl<P: Fn(f64) -> f64> Search<'_, '_, P> {
             if self.reached() > reached {
                 self.improve(cuts)?;
             }
-            if let Some((at, level, half)) = halved {
+            if let Some((at, k, half)) = halved {
                 let (mut below, mut above) = (half.clone(), half);
-                (below.hi[level], above.lo[level]) = (at, at);
+                (below.hi[k], above.lo[k]) = (at, at);
                 regions.extend([below, above].into_iter().filter_map(Region::tightened));
             }
         }
@@ -261,10 +266,10 @@ impl<P: Fn(f64) -> f64> Search<'_, '_, P> {
         self.best.as_ref().map_or(0.0, |(_, reached)| *reached)
     }
 
-    /// Bounds a region by cuts until they hold at their own optimum. Then where to cut the region in two, at which share of which level,
-    /// and the region with its bound. `None`: nothing better is left in it.
+    /// Bounds a region by cuts until they hold at their own optimum. Then where to cut the region in two, at which share of which
+    /// measurement, and the region with its bound. `None`: nothing better is left in it.
     fn bounded(&mut self, region: &Region) -> Result<Option<(f64, usize, Region)>> {
-        let m = self.measured.len();
+        let m = self.answers.measured();
         let chords = Chords::new(region, &self.precision);
         let mut found = region.clone();
         let mut shares: Vec<f64> = (0..m).map(|k| 0.5 * (region.lo[k] + region.hi[k])).collect();
@@ -298,16 +303,16 @@ impl<P: Fn(f64) -> f64> Search<'_, '_, P> {
         let mut values = values.into_iter();
         found.cuts.retain(|_| values.next().is_some_and(|value| value <= BINDING * least));
         let off = |k: usize| weights[k] * (at[k] - (self.precision)(shares[k]));
-        let level = (0..m).max_by(|&a, &b| off(a).total_cmp(&off(b))).expect("there is a level");
-        let width = region.hi[level] - region.lo[level];
-        let at = shares[level].clamp(region.lo[level] + 0.1 * width, region.hi[level] - 0.1 * width);
-        Ok(Some((at, level, found)))
+        let worst = (0..m).max_by(|&a, &b| off(a).total_cmp(&off(b))).expect("there is a measurement");
+        let width = region.hi[worst] - region.lo[worst];
+        let at = shares[worst].clamp(region.lo[worst] + 0.1 * width, region.hi[worst] - 0.1 * width);
+        Ok(Some((at, worst, found)))
     }
 
     /// Goes from the best split to a local optimum, by tangents in the place of chords: they lie below the precisions, so that what is
     /// better under them is better. `cuts`: the first of those that the search goes by; those of the best are among them.
     fn improve(&mut self, cuts: usize) -> Result<()> {
-        let mut whole = Region::whole(self.measured.len(), Vec::new());
+        let mut whole = Region::whole(self.answers.measured(), Vec::new());
         if Chords::new(&whole, &self.precision).are_exact {
             return Ok(());
         }
@@ -339,44 +344,34 @@ impl<P: Fn(f64) -> f64> Search<'_, '_, P> {
     /// all last.
     fn cut(&mut self, precisions: &[f64]) -> Result<f64> {
         self.computed += 1;
-        let mut variances = vec![1.0; self.answers.tree().levels()];
-        self.measured.iter().zip(precisions).for_each(|(&l, p)| variances[l] = 1.0 / p);
+        let variances: Vec<f64> = precisions.iter().map(|p| 1.0 / p).collect();
+        let of_queries = of_queries(self.answers, &variances)?;
+        let reached = self.goal.of(&of_queries);
+        if reached.is_nan() || reached <= 0.0 {
+            return Err(Error::parameter(
+                "queries",
+                "answers without noise",
+                "one whose answer is not known",
+            ));
+        }
         let own = |variance: &Variance| -> Cut {
             let square = variance.value * variance.value;
-            self.measured.iter().map(|&l| variance.falls[l] / square).collect()
+            variance.falls.iter().map(|fall| fall / square).collect()
         };
-        let none = || Error::parameter("queries", "answers without noise", "one whose answer is not known");
-        let queries = self.answers.queries();
         match self.goal {
             Goal::Mean => {
-                let mut mean = Variance { value: 0.0, falls: vec![0.0; variances.len()] };
-                self.answers.each(&variances, |query, one| {
-                    let weight = 1.0 / (queries * self.answers.groups(query)) as f64;
-                    mean.value += weight * one.value;
-                    mean.falls.iter_mut().zip(&one.falls).for_each(|(all, own)| *all += weight * own);
-                })?;
-                if mean.value <= 0.0 {
-                    return Err(none());
-                }
-                let cut = own(&mean);
-                self.cuts.push(cut);
-                Ok(1.0 / mean.value)
+                let mut mean = Variance::zero(variances.len());
+                of_queries.iter().for_each(|query| mean.add(1.0 / of_queries.len() as f64, &query.mean));
+                self.cuts.push(own(&mean));
             }
             Goal::Largest => {
-                let mut worst: Vec<Option<Variance>> = vec![None; queries];
-                self.answers.each(&variances, |query, one| {
-                    if one.value > worst[query].as_ref().map_or(0.0, |worst| worst.value) {
-                        worst[query] = Some(one);
-                    }
-                })?;
-                let mut worst: Vec<Variance> = worst.into_iter().flatten().collect();
+                let mut worst: Vec<&Variance> = of_queries.iter().map(|query| &query.largest).collect();
+                worst.retain(|one| one.value > 0.0);
                 worst.sort_by(|a, b| a.value.total_cmp(&b.value));
-                let inverse = 1.0 / worst.last().ok_or_else(none)?.value;
-                let cuts: Vec<Cut> = worst.iter().map(own).collect();
-                self.cuts.extend(cuts);
-                Ok(inverse)
+                self.cuts.extend(worst.into_iter().map(own));
             }
         }
+        Ok(1.0 / reached)
     }
 
     /// A bound of the inverse variance in a region with chords for precisions, by the cuts, and the shares at which the bound lies.
@@ -385,7 +380,7 @@ impl<P: Fn(f64) -> f64> Search<'_, '_, P> {
     /// The bound is proved by weights of the cuts alone, whatever the solver makes of them: the weighted mean of the cuts is linear in the
     /// shares, and its largest value in the region is found exactly.
     fn largest(&self, region: &Region, chords: &Chords) -> Option<(f64, Vec<f64>)> {
-        let m = self.measured.len();
+        let m = self.answers.measured();
         // In units of the best, which keeps numbers near 1.
         let unit = self.reached();
         let line = |&cut: &usize| {
@@ -477,16 +472,17 @@ fn solved(region: &Region, lines: &[Line]) -> Option<(Vec<f64>, Vec<f64>)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TreeAnswers;
     use super::*;
     use crate::invariant::Hierarchy;
     use crate::rng::below;
     use crate::testing::test_stream;
 
     /// What a split reaches.
-    fn reached(answers: &Answers, goal: Goal, shares: &[f64], precision: &dyn Fn(f64) -> f64) -> f64 {
+    fn reached(answers: &dyn Answers, goal: Goal, shares: &[f64], precision: &dyn Fn(f64) -> f64) -> f64 {
         let variances: Vec<f64> = shares.iter().map(|&share| 1.0 / precision(share)).collect();
         let mut of_queries: Vec<Vec<f64>> = vec![Vec::new(); answers.queries()];
-        answers.each(&variances, |query, one| of_queries[query].push(one.value)).unwrap();
+        answers.each(&variances, &mut |query, _, one| of_queries[query].push(one.value)).unwrap();
         match goal {
             Goal::Mean => {
                 let means = of_queries.iter().map(|all| all.iter().sum::<f64>() / all.len() as f64);
@@ -514,14 +510,14 @@ mod tests {
             }
             let tree = Hierarchy::from_parents(&parents).unwrap();
             let answers = match below(&mut rng, 2) {
-                0 => Answers::of_levels(&tree),
+                0 => TreeAnswers::of_levels(&tree),
                 // Two sums of leaves.
                 _ => {
                     let group = |own: u64| {
                         tree.leaves().iter().copied().filter(move |leaf| u64::from(leaf % 2) == own)
                     };
                     let groups: Vec<Vec<u32>> = (0..2).map(|own| group(own).collect()).collect();
-                    Answers::new(
+                    TreeAnswers::new(
                         &tree,
                         vec![groups.into_iter().filter(|group: &Vec<u32>| !group.is_empty()).collect()],
                     )
@@ -567,14 +563,15 @@ mod tests {
     fn a_total_has_a_closed_form() {
         for n in [2.0f64, 5.0, 40.0] {
             let tree = Hierarchy::from_parents(&vec![0; n as usize + 1]).unwrap();
-            let leaves = Answers::new(&tree, vec![tree.leaves().iter().map(|&leaf| vec![leaf]).collect()]);
+            let leaves =
+                TreeAnswers::new(&tree, vec![tree.leaves().iter().map(|&leaf| vec![leaf]).collect()]);
             let found = best(&leaves, Goal::Mean, Ok).unwrap();
             let variance = |s: f64| (1.0 + (n - 2.0) * s) / ((1.0 - s) * (1.0 + (n - 1.0) * s));
             let least = (1..1000).map(|k| variance(f64::from(k) / 1000.0)).fold(f64::INFINITY, f64::min);
             assert!((found.variance / least - 1.0).abs() < 1e-4, "{n}: {found:?}, not {least}");
             // The largest of both levels: that of the root falls, that of the leaves rises, and the root's is the larger until
             // they meet.
-            let both = best(&Answers::of_levels(&tree), Goal::Largest, Ok).unwrap();
+            let both = best(&TreeAnswers::of_levels(&tree), Goal::Largest, Ok).unwrap();
             let root = |s: f64| n / (1.0 + (n - 1.0) * s);
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..60 {
@@ -589,7 +586,7 @@ mod tests {
     fn noise_out_of_range_is_refused() {
         let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
         for bought in [0.0, f64::NAN, f64::INFINITY] {
-            let refused = best(&Answers::of_levels(&tree), Goal::Mean, |_| Ok(bought)).unwrap_err();
+            let refused = best(&TreeAnswers::of_levels(&tree), Goal::Mean, |_| Ok(bought)).unwrap_err();
             assert!(refused.to_string().contains("precision of the noise"), "{refused}");
         }
     }
@@ -598,9 +595,9 @@ mod tests {
     fn what_is_known_needs_no_budget() {
         let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
         let known = tree.with_known(vec![true, false, false]).unwrap();
-        let found = best(&Answers::of_levels(&known), Goal::Mean, Ok).unwrap();
+        let found = best(&TreeAnswers::of_levels(&known), Goal::Mean, Ok).unwrap();
         assert_eq!(found.shares, [1.0]);
-        let root = Answers::new(&known, vec![vec![vec![0]]]);
+        let root = TreeAnswers::new(&known, vec![vec![vec![0]]]);
         assert!(best(&root, Goal::Largest, Ok).unwrap_err().to_string().contains("not known"));
     }
 }

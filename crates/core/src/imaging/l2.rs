@@ -198,7 +198,7 @@ impl L2 {
 mod tests {
     use super::*;
     use crate::rng::{below, open01};
-    use crate::testing::test_stream;
+    use crate::testing::{random_tree, test_stream};
 
     /// The variance of every projected node in 200 random trees, some of whose nodes are known: as the sum over noise of one node at a
     /// time, which is projected.
@@ -207,16 +207,7 @@ mod tests {
         let mut rng = test_stream(146);
         for _ in 0..200 {
             let nodes = 1 + below(&mut rng, 24) as usize;
-            let mut parents = vec![0usize; nodes];
-            (2..nodes).for_each(|v| {
-                let last = parents[v - 1];
-                parents[v] = last + below(&mut rng, (v - last).min(3) as u64) as usize;
-            });
-            let mut tree = Hierarchy::from_parents(&parents).unwrap();
-            if below(&mut rng, 2) == 0 {
-                let known = (0..nodes).map(|_| below(&mut rng, 4) == 0).collect();
-                tree = tree.clone().with_known(known).unwrap_or(tree);
-            }
+            let tree = random_tree(nodes, &mut rng);
             let own: Vec<f64> = (0..tree.levels()).map(|_| 0.1 + 10.0 * open01(&mut rng)).collect();
             let l2 = L2::new(&tree, &own).unwrap();
             let mut want = vec![0.0; nodes];
@@ -227,7 +218,7 @@ mod tests {
                 want.iter_mut().zip(&noise).for_each(|(want, z)| *want += z * z);
             }
             for (v, (got, want)) in l2.variances().iter().zip(&want).enumerate() {
-                assert!((got - want).abs() < 1e-10 * (1.0 + want), "node {v} of {parents:?}: {got} {want}");
+                assert!((got - want).abs() < 1e-10 * (1.0 + want), "node {v} of {tree:?}: {got} {want}");
             }
         }
     }

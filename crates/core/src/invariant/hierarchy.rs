@@ -177,6 +177,11 @@ impl Hierarchy {
         self.level_nodes(l).all(|v| self.is_known(v))
     }
 
+    /// The levels of which not every node is known, the highest first.
+    pub fn measured_levels(&self) -> impl Iterator<Item = usize> {
+        (0..self.levels()).filter(|&l| !self.is_level_known(l))
+    }
+
     /// The number of nodes of a level that are not known.
     pub fn measured(&self, l: usize) -> usize {
         self.level_nodes(l).filter(|&v| !self.is_known(v)).count()

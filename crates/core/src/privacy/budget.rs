@@ -101,25 +101,45 @@ impl Calibration {
 }
 
 impl Budget {
-    /// Calibrates the noise of `levels` levels.
+    /// What a share of the budget buys: by a share > 0 the scale of the noise of a level, in counts.
     ///
-    /// - Pure: `lambda_l = sensitivity / epsilon_l`, and all levels pay `Σ epsilon_l`.
-    /// - Concentrated: rho is the largest of which the accountant makes no more than epsilon ([`Accountant::rho`]),
-    ///   `sigma_l = sensitivity / sqrt(2 rho_l)` (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4), and all
-    ///   levels pay `Σ rho_l`, converted back. Valid for every epsilon.
+    /// - Pure: `lambda = sensitivity / (epsilon share)`.
+    /// - Concentrated: rho is the largest of which the accountant makes no more than epsilon ([`Accountant::rho`]), and
+    ///   `sigma = sensitivity / sqrt(2 rho share)` (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4).
+    ///
+    /// Errors: a number outside its range.
+    pub fn scale(&self) -> Result<impl Fn(f64) -> f64 + use<>> {
+        let rho = self.rho()?;
+        let Self { epsilon, sensitivity, .. } = *self;
+        Ok(move |share| match rho {
+            None => sensitivity / (epsilon * share),
+            Some((rho, ..)) => sensitivity / libm::sqrt(2.0 * rho * share),
+        })
+    }
+
+    /// Of concentrated privacy rho, and what it is read by. Errors: a number outside its range.
+    fn rho(&self) -> Result<Option<(f64, f64, Accountant)>> {
+        for (name, x) in [("epsilon", self.epsilon), ("sensitivity", self.sensitivity)] {
+            positive(name, x)?;
+        }
+        match self.guarantee {
+            Guarantee::Pure => Ok(None),
+            Guarantee::Concentrated { delta, .. } if !(delta > 0.0 && delta < 1.0) => {
+                Err(Error::parameter("delta", delta, "a number in (0, 1)"))
+            }
+            Guarantee::Concentrated { delta, accountant } => {
+                Ok(Some((accountant.rho(self.epsilon, delta), delta, accountant)))
+            }
+        }
+    }
+
+    /// Calibrates the noise of `levels` levels, each by its share ([`Budget::scale`]). All levels pay `Σ epsilon_l`, or `Σ rho_l`,
+    /// converted back. Valid for every epsilon.
     ///
     /// Errors: a number outside its range, noise scales that are not finite and > 0, or shares that are not one
     /// positive number per level with the sum 1 (to 1e-9).
     pub fn calibrate(&self, levels: usize) -> Result<Calibration> {
-        let positive = |name, x: f64| {
-            if x.is_finite() && x > 0.0 {
-                Ok(x)
-            } else {
-                Err(Error::parameter(name, x, "a finite number > 0"))
-            }
-        };
-        let epsilon = positive("epsilon", self.epsilon)?;
-        let sensitivity = positive("sensitivity", self.sensitivity)?;
+        let (scale, rho) = (self.scale()?, self.rho()?);
         let shares = match &self.split {
             Split::Each => vec![1.0; levels],
             Split::Shares(shares) => {
@@ -146,25 +166,18 @@ impl Budget {
             }
         };
         let total: f64 = shares.iter().sum();
-        let calibration = match self.guarantee {
-            Guarantee::Pure => Calibration {
-                scales: shares.iter().map(|share| sensitivity / (epsilon * share)).collect(),
-                epsilon: epsilon * total,
-                delta: 0.0,
-            },
-            Guarantee::Concentrated { delta, accountant } => {
-                if !(delta > 0.0 && delta < 1.0) {
-                    return Err(Error::parameter("delta", delta, "a number in (0, 1)"));
-                }
-                let rho = accountant.rho(epsilon, delta);
-                Calibration {
-                    scales: shares.iter().map(|share| sensitivity / libm::sqrt(2.0 * rho * share)).collect(),
-                    epsilon: accountant.epsilon(rho * total, delta),
-                    delta,
-                }
-            }
+        let (epsilon, delta) = match rho {
+            None => (self.epsilon * total, 0.0),
+            Some((rho, delta, accountant)) => (accountant.epsilon(rho * total, delta), delta),
         };
-        calibration.checked()
+        Calibration { scales: shares.into_iter().map(scale).collect(), epsilon, delta }.checked()
+    }
+}
+
+fn positive(name: &'static str, x: f64) -> Result<()> {
+    match x.is_finite() && x > 0.0 {
+        true => Ok(()),
+        false => Err(Error::parameter(name, x, "a finite number > 0")),
     }
 }
 

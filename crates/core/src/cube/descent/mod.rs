@@ -395,7 +395,7 @@ impl Descent {
     fn tables(&self, v: usize) -> (u32, &[Tables]) {
         match &self.from {
             Source::Own(own) => (0, own[self.tree.level(v)].tables(0)),
-            Source::Subtrees(gls) => (gls.of_node[v], gls.tables(v)),
+            Source::Subtrees(gls) => (gls.shapes.of_node[v], gls.tables(v)),
         }
     }
 
