@@ -247,7 +247,8 @@ impl AreaTables {
             }
             (None, None) => {
                 let measured = vec![Measured::Not; self.levels.len()];
-                all.push(Asked { name: TOTAL.into(), query: total, measured, wanted: None });
+                // Nobody asks for it.
+                all.push(Asked { name: TOTAL.into(), query: total, measured, wanted: Some(Vec::new()) });
                 all.last_mut().expect("it was just added")
             }
         };

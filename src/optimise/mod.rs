@@ -69,10 +69,9 @@ pub struct Errors {
 }
 
 impl Design {
-    /// The error under equal shares, and under the best.
+    /// The error under the first split, and under the best.
     fn gain(&self) -> [f64; 2] {
-        let even = self.splits.iter().position(|split| *split == EVEN).map_or(f64::NAN, |k| self.errors[k]);
-        [even, self.errors.last().copied().unwrap_or(f64::NAN)]
+        [self.errors.first(), self.errors.last()].map(|error| error.copied().unwrap_or(f64::NAN))
     }
 }
 
@@ -82,7 +81,10 @@ const EVEN: &str = "even";
 /// The best split, and its shares by measurement. Errors: noise out of range; answers without noise.
 fn design(data: &str, splitting: &Splitting, goal: Goal) -> crate::Result<(Vec<f64>, Design)> {
     let measured = splitting.measured.len();
-    let found = best(&*splitting.asked.0, goal, |share| Ok(1.0 / (splitting.variance)(share)?))?;
+    let found =
+        best(&*splitting.asked.0, goal, &splitting.given.iter().cloned().collect::<Vec<_>>(), |share| {
+            Ok(1.0 / (splitting.variance)(share)?)
+        })?;
     let shares = rounded(&found.shares);
     let given = splitting.given.iter().map(|given| ("given", given.clone()));
     let others = [(EVEN, vec![1.0 / measured as f64; measured]), ("best", shares.clone())];

@@ -123,12 +123,17 @@ impl Optimised {
             page = page.and(Page::headed("Shares").table_once(shares(design)).text("-: not measured."));
         }
         let by_query = self.by_query(is_tables, &of_keys().collect::<Vec<_>>(), &keys);
-        let by = if is_tables { "`gls`" } else { "`l2`" };
+        let (by, pays) = match is_tables {
+            true => ("`gls`", ""),
+            false => (
+                "`l2`",
+                ", which is what a record added pays; what one moved pays depends on the split (`plan`)",
+            ),
+        };
         page.and(Page::headed("By query").table_once(by_query).text(format!(
             "rmse: the root of the mean squared error of least-squares estimates ({by}), in counts, by closed form: over the answers, or \
-             of the worst. even: the same budget in equal shares. less by: of the rmse of equal shares. within: no split with shares of \
-             {LEAST} and more has an rmse that is lower by more than this. epsilon: of all that is measured together, which is what a \
-             record added pays; what one moved pays depends on the split of a tree (`plan`).",
+             of the worst. even: the same budget in equal shares. less by: of the first rmse. within: no split with shares of {LEAST} and \
+             more has an rmse that is lower by more than this. epsilon: of all that is measured together{pays}.",
         )))
         .text(self.left.clone().unwrap_or_default())
     }

@@ -182,11 +182,14 @@ fn check_shares(checker: &Checker, wire: &Wire, queries: &[Asked]) -> Result<()>
         return Err(checker.error(format!("query: the shares add up to {sum}"), span, label));
     }
     let is_idle = |asked: &&Asked| {
-        asked.measured.iter().all(|measured| *measured == Measured::Not) && asked.wanted.is_none()
+        asked.measured.iter().all(|measured| *measured == Measured::Not)
+            && asked.wanted.as_ref().is_none_or(Vec::is_empty)
     };
     match queries.iter().find(is_idle) {
         None => Ok(()),
         Some(idle) => {
+            let place = queries.iter().position(|asked| asked.name == idle.name);
+            let span = place.and_then(|place| wire.query.get(place)).map_or(span, Spanned::span);
             let message = format!("query: `{}` is measured nowhere", idle.name);
             Err(checker.error(message, span, "want `shares` for it, by level, or `asked`"))
         }

@@ -78,6 +78,8 @@ pub(super) struct Ready<'a> {
     pub(super) scales: Vec<Vec<Option<f64>>>,
     made: Made,
     deviations: Deviations,
+    /// The largest standard deviation of the noise: what is rounded is as large.
+    widest: f64,
     /// By level, by query.
     fill: Vec<Vec<Option<Fill>>>,
 }
@@ -251,7 +253,9 @@ impl<'a> Ready<'a> {
         };
         let deviations = Deviations::new(areas.list.tree.nodes(), &measurements, &made);
         let bootstrap = point.bootstrap;
-        Ok(Self { planned, cell: key, bootstrap, measurements, scales, made, deviations, fill })
+        let widest = measurements.variances().iter().flatten().flatten().fold(0.0, |a: f64, b| a.max(*b));
+        let widest = libm::sqrt(widest);
+        Ok(Self { planned, cell: key, bootstrap, measurements, scales, made, deviations, widest, fill })
     }
 
     pub(super) fn areas(&self) -> &Areas {
@@ -337,7 +341,7 @@ impl<'a> Ready<'a> {
                 missed = missed.max(own);
             }
         }
-        match missed <= ROUNDING * (1.0 + largest) {
+        match missed <= ROUNDING * (1.0 + largest + self.widest) {
             true => Ok(()),
             false => Err(missing(v, missed)),
         }

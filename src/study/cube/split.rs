@@ -5,7 +5,7 @@ use super::config::{CubeConfig, Point, Way};
 use super::draw::{budget, given, scales, variance, variances};
 use crate::config::tables::Measured;
 use crate::cube::{Gls, Measurements};
-use crate::design::{Answers, TableAnswers};
+use crate::design::{Answers, TableAnswers, of_queries};
 use crate::failure::{Failure, Result};
 use crate::privacy::Split;
 use crate::study::splitting::{Place, Splitting};
@@ -20,15 +20,22 @@ pub(super) fn splitting(planned: &Planned) -> Result<Splitting<'static>> {
     let config = &planned.config;
     let refused = |e: crate::Error| Failure::Usage(format!("{}: {e}", config.path.display()));
     let point = noise(config)?;
-    let gls = || {
-        let variances = variances(planned, point, &scales(planned, point)?)?;
-        let areas = &planned.areas;
+    let areas = &planned.areas;
+    let gls = scales(planned, point).and_then(|scales| {
+        let variances = variances(planned, point, &scales)?;
         Gls::new(&areas.list.tree, Measurements::new(&areas.domain, areas.queries.clone(), variances)?)
-    };
-    let (asked, others) = asked(planned);
+    });
+    let gls = gls.map_err(refused)?;
+    let (asked, others) = asked(planned, &gls).map_err(refused)?;
+    if asked.is_empty() {
+        let path = config.path.display();
+        return Err(Failure::Usage(format!(
+            "{path}: query.asked: no answer is asked for, want levels of some query"
+        )));
+    }
     let answers = |places: Places| -> crate::Result<(TableAnswers, Vec<Place>)> {
         let names = places.iter().map(|&place| words(config, place)).collect();
-        Ok((TableAnswers::new(gls()?, places)?, names))
+        Ok((TableAnswers::new(gls.clone(), places)?, names))
     };
     let ((asked, asked_names), (others, other_names)) =
         (answers(asked).map_err(refused)?, answers(others).map_err(refused)?);
@@ -77,15 +84,21 @@ fn noise(config: &CubeConfig) -> Result<&Point> {
     }
 }
 
-/// Levels and queries whose answers are asked for, and the others, level by level; of what is known there are none.
-fn asked(planned: &Planned) -> (Places, Places) {
+/// Levels and queries whose answers are asked for, and the others, level by level; of what is known, or follows from it, there are none.
+fn asked(planned: &Planned, gls: &Gls) -> crate::Result<(Places, Places)> {
     let queries = planned.queries();
-    let all = (0..planned.areas.list.tree.levels())
-        .flat_map(|level| (0..queries.len()).map(move |query| (level, query)));
-    let has_noise = |&(level, query): &(usize, usize)| queries[query].measured[level] != Measured::Known;
-    all.filter(has_noise).partition(|(level, query)| {
+    let levels = 0..planned.areas.list.tree.levels();
+    let all: Places = levels.flat_map(|level| (0..queries.len()).map(move |query| (level, query))).collect();
+    let answers = TableAnswers::new(gls.clone(), all.clone())?;
+    let variances = gls.measurements().variances();
+    let own: Vec<f64> =
+        answers.places().iter().filter_map(|&(level, query)| variances[level][query]).collect();
+    let largest = of_queries(&answers, &own)?;
+    let open =
+        all.into_iter().zip(largest).filter(|(_, one)| one.largest.value > 0.0).map(|(place, _)| place);
+    Ok(open.partition(|(level, query)| {
         queries[*query].wanted.as_ref().is_none_or(|wanted| wanted.contains(level))
-    })
+    }))
 }
 
 fn words(config: &CubeConfig, (level, query): (usize, usize)) -> Place {

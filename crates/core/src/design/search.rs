@@ -66,8 +66,8 @@ const NUMBERS: usize = 400_000_000;
 const REGIONS: usize = 20_000;
 /// Tangents are taken over so small a part of a share.
 const STEP: f64 = 1e-5;
-/// Tangents in a row that lead to nothing better before it is taken for a local optimum.
-const VAIN: usize = 3;
+/// Shares that move by less have found a local optimum.
+const NEAR: f64 = 1e-4;
 /// A cut binds where it allows no more than so many times what all together do.
 const BINDING: f64 = 1.1;
 /// Cuts of one region before it is halved.
@@ -76,7 +76,8 @@ const CUTS: usize = 60;
 /// The split of a budget whose least-squares estimates have the least variance.
 ///
 /// `precision`: 1 / variance of the noise that a share in (0, 1] of the budget buys; increasing, and convex. The variance found is within
-/// 1e-4 of the least, relatively, or what 20,000 splits led to, on large data fewer; [`Best::at_least`] tells how far it may be off.
+/// 1e-4 of the least, relatively, or what 20,000 splits led to, on large data fewer; [`Best::at_least`] tells how far it may be off. It is
+/// no worse than that of equal shares, and of `starts`: shares of all measurements that sum to 1.
 ///
 /// - A cut is a linear bound of `1/v` in the precisions, from the derivative at a split; it holds at every split.
 /// - In a region `lo <= s <= hi` of shares every precision lies below its chord, so that the largest `1/v` under the cuts is a linear
@@ -94,7 +95,7 @@ const CUTS: usize = 60;
 /// // A root and two leaves. Gaussian noise: the precision is proportional to the share.
 /// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
 /// let leaves = TreeAnswers::new(&tree, vec![vec![vec![1], vec![2]]]);
-/// let best = best(&leaves, Goal::Mean, |share| Ok(share))?;
+/// let best = best(&leaves, Goal::Mean, &[], |share| Ok(share))?;
 /// // With shares p of the root and q = 1 - p of the leaves a leaf has the variance (p + q) / (q (2 p + q)).
 /// assert!((best.shares[1] - 1.0).abs() < 2e-3 && (best.variance - 1.0).abs() < 1e-3);
 /// # Ok::<(), congenial_core::Error>(())
@@ -102,7 +103,12 @@ const CUTS: usize = 60;
 ///
 /// Errors: those of `precision` at the least and at the largest share, or a precision that is not finite and > 0; answers without noise;
 /// no measurement, or more than 500.
-pub fn best(answers: &dyn Answers, goal: Goal, precision: impl Fn(f64) -> Result<f64>) -> Result<Best> {
+pub fn best(
+    answers: &dyn Answers,
+    goal: Goal,
+    starts: &[Vec<f64>],
+    precision: impl Fn(f64) -> Result<f64>,
+) -> Result<Best> {
     let measured = answers.measured();
     if !(1..=500).contains(&measured) {
         return Err(Error::parameter("measurements", measured, "1 to 500"));
@@ -116,7 +122,16 @@ pub fn best(answers: &dyn Answers, goal: Goal, precision: impl Fn(f64) -> Result
     // Between them there are numbers, too.
     let precision = |share: f64| precision(share).unwrap_or(f64::NAN);
     let most = (NUMBERS / answers.work().max(1)).clamp(200, COMPUTED);
-    Search { answers, goal, precision, cuts: Vec::new(), best: None, computed: 0, most }.run()
+    let mut search = Search { answers, goal, precision, cuts: Vec::new(), best: None, computed: 0, most };
+    search.candidate(&vec![1.0 / measured as f64; measured])?;
+    for start in starts.iter().filter(|start| start.len() == measured) {
+        // Each share is the least one at least.
+        let left = 1.0 - LEAST * measured as f64;
+        let is_within = start.iter().all(|share| *share >= LEAST * (1.0 - 1e-9));
+        let start = start.iter().map(|share| if is_within { *share } else { LEAST + left * share });
+        search.candidate(&start.collect::<Vec<_>>())?;
+    }
+    search.run()
 }
 
 /// The largest share of one of so many measurements.
@@ -232,8 +247,6 @@ impl Chords {
 impl<P: Fn(f64) -> f64> Search<'_, P> {
     fn run(&mut self) -> Result<Best> {
         let m = self.answers.measured();
-        let even = vec![1.0 / m as f64; m];
-        self.candidate(&even)?;
         self.improve(0)?;
         let mut regions = BinaryHeap::from([Region::whole(m, (0..self.cuts.len()).collect())]);
         let mut bound = f64::INFINITY;
@@ -310,20 +323,26 @@ impl<P: Fn(f64) -> f64> Search<'_, P> {
     }
 
     /// Goes from the best split to a local optimum, by tangents in the place of chords: they lie below the precisions, so that what is
-    /// better under them is better. `cuts`: the first of those that the search goes by; those of the best are among them.
+    /// better under them is better. Shares move by so much at most at a time: by twice as much after a step that led to something better,
+    /// else by half. `cuts`: the first of those that the search goes by; those of the best are among them.
     fn improve(&mut self, cuts: usize) -> Result<()> {
-        let mut whole = Region::whole(self.answers.measured(), Vec::new());
+        let whole = Region::whole(self.answers.measured(), Vec::new());
         if Chords::new(&whole, &self.precision).are_exact {
             return Ok(());
         }
-        let mut vain = 0;
-        while vain < VAIN && self.computed < self.most {
+        let mut reach = 1.0;
+        while reach > NEAR && self.computed < self.most {
             let (shares, reached) = self.best.clone().expect("the even split was tried");
-            whole.cuts = (cuts..self.cuts.len()).collect();
+            let mut near = whole.clone();
+            near.cuts = (cuts..self.cuts.len()).collect();
+            for ((lo, hi), share) in near.lo.iter_mut().zip(&mut near.hi).zip(&shares) {
+                (*lo, *hi) = (lo.max(share - reach), hi.min(share + reach));
+            }
             let tangents = Chords::tangents(&shares, &self.precision);
-            let Some((_, at)) = self.largest(&whole, &tangents) else { break };
+            let Some((_, at)) = self.largest(&near, &tangents) else { break };
             self.candidate(&at)?;
-            vain = if self.reached() > reached * (1.0 + CLOSE) { 0 } else { vain + 1 };
+            reach *= if self.reached() > reached * (1.0 + CLOSE) { 2.0 } else { 0.5 };
+            reach = f64::min(reach, 1.0);
         }
         Ok(())
     }
@@ -527,13 +546,17 @@ mod tests {
                 [&|s| s, &|s| s * s, &|s| libm::cosh(0.3 * s) - 1.0, &|s| libm::cosh(8.0 * s) - 1.0];
             for (number, precision) in precisions.into_iter().enumerate() {
                 for goal in [Goal::Mean, Goal::Largest] {
-                    let found = best(&answers, goal, |share| Ok(precision(share))).unwrap();
+                    let all = splits(levels, 24);
+                    let start = all[below(&mut rng, all.len() as u64) as usize].clone();
+                    let given = reached(&answers, goal, &start, precision);
+                    let found = best(&answers, goal, &[start], |share| Ok(precision(share))).unwrap();
+                    assert!(found.variance <= given * (1.0 + 1e-9), "{given} was given: {found:?}");
                     let words = format!("{parents:?}, noise {number}, {goal:?}: {found:?}");
                     assert!((found.shares.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{words}");
                     let own = reached(&answers, goal, &found.shares, precision);
                     assert!((own / found.variance - 1.0).abs() < 1e-6, "{words}: {own}");
                     assert!(found.variance / found.at_least < 1.0 + 2.5e-4, "{words}");
-                    for split in splits(levels, 24) {
+                    for split in all {
                         let other = reached(&answers, goal, &split, precision);
                         assert!(other > found.at_least * (1.0 - 1e-9), "{words}: {split:?} has {other}");
                     }
@@ -565,13 +588,13 @@ mod tests {
             let tree = Hierarchy::from_parents(&vec![0; n as usize + 1]).unwrap();
             let leaves =
                 TreeAnswers::new(&tree, vec![tree.leaves().iter().map(|&leaf| vec![leaf]).collect()]);
-            let found = best(&leaves, Goal::Mean, Ok).unwrap();
+            let found = best(&leaves, Goal::Mean, &[], Ok).unwrap();
             let variance = |s: f64| (1.0 + (n - 2.0) * s) / ((1.0 - s) * (1.0 + (n - 1.0) * s));
             let least = (1..1000).map(|k| variance(f64::from(k) / 1000.0)).fold(f64::INFINITY, f64::min);
             assert!((found.variance / least - 1.0).abs() < 1e-4, "{n}: {found:?}, not {least}");
             // The largest of both levels: that of the root falls, that of the leaves rises, and the root's is the larger until
             // they meet.
-            let both = best(&TreeAnswers::of_levels(&tree), Goal::Largest, Ok).unwrap();
+            let both = best(&TreeAnswers::of_levels(&tree), Goal::Largest, &[], Ok).unwrap();
             let root = |s: f64| n / (1.0 + (n - 1.0) * s);
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..60 {
@@ -586,7 +609,7 @@ mod tests {
     fn noise_out_of_range_is_refused() {
         let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
         for bought in [0.0, f64::NAN, f64::INFINITY] {
-            let refused = best(&TreeAnswers::of_levels(&tree), Goal::Mean, |_| Ok(bought)).unwrap_err();
+            let refused = best(&TreeAnswers::of_levels(&tree), Goal::Mean, &[], |_| Ok(bought)).unwrap_err();
             assert!(refused.to_string().contains("precision of the noise"), "{refused}");
         }
     }
@@ -595,9 +618,9 @@ mod tests {
     fn what_is_known_needs_no_budget() {
         let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
         let known = tree.with_known(vec![true, false, false]).unwrap();
-        let found = best(&TreeAnswers::of_levels(&known), Goal::Mean, Ok).unwrap();
+        let found = best(&TreeAnswers::of_levels(&known), Goal::Mean, &[], Ok).unwrap();
         assert_eq!(found.shares, [1.0]);
         let root = TreeAnswers::new(&known, vec![vec![vec![0]]]);
-        assert!(best(&root, Goal::Largest, Ok).unwrap_err().to_string().contains("not known"));
+        assert!(best(&root, Goal::Largest, &[], Ok).unwrap_err().to_string().contains("not known"));
     }
 }
