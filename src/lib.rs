@@ -47,7 +47,7 @@
 
 pub use congenial_core::{
     Alone, Crew, Error, Result, chain, closed_form, coupling, cube, design, diagnostics, exact, imaging,
-    inference, invariant, kernel, lattice, law, methods, pace, privacy, rng,
+    inference, invariant, kernel, lattice, law, methods, pace, privacy, rng, sdc,
 };
 pub use congenial_oracle as oracle;
 pub use congenial_worlds as worlds;

@@ -50,8 +50,10 @@ impl Law {
         split: &str,
         scale: Option<&Bound<PyAny>>,
     ) -> PyResult<Self> {
-        let kind = LawKind::named(name).ok_or_else(|| {
-            let names: Vec<&str> = LawKind::ALL.iter().map(|law| law.name()).collect();
+        let is_noise = |law: &LawKind| law.is_noise();
+        let kind = LawKind::named(name).filter(is_noise).ok_or_else(|| {
+            let names: Vec<&str> =
+                LawKind::ALL.iter().filter(|law| law.is_noise()).map(|law| law.name()).collect();
             usage(format!("law: got `{name}`, want one of {}", names.join(", ")))
         })?;
         // One alone has its own words: it may be no finite number.

@@ -123,7 +123,8 @@ impl<'a> Looked<'a> {
         let each = pair.changed.iter().map(|&i| {
             let scale = self.scale(first, i);
             match family {
-                Family::DoubleGeometric | Family::Laplace | Family::Euclidean => {
+                // Where there is no noise it is a score as good as any.
+                Family::DoubleGeometric | Family::Laplace | Family::Euclidean | Family::Nothing => {
                     (off(i, other).abs() - off(i, x).abs()) / scale
                 }
                 Family::DiscreteGaussian | Family::Gaussian => {

@@ -13,6 +13,6 @@ pub fn noise(law: LawKind, scale: f64) -> Option<Noise> {
         Family::DiscreteGaussian => {
             DiscreteGaussian::new(scale).ok().map(|law| Noise::Variance(law.variance()))
         }
-        Family::Euclidean => None,
+        Family::Euclidean | Family::Nothing => None,
     }
 }

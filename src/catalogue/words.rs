@@ -29,7 +29,7 @@ pub fn served(kind: MethodKind, place: Place) -> String {
     let names = |laws: &Laws| {
         let served: Vec<&str> =
             LawKind::ALL.iter().filter(|law| (laws.has)(**law)).map(|law| law.name()).collect();
-        if served.is_empty() { "none".to_owned() } else { served.join(", ") }
+        if served.is_empty() { "no law".to_owned() } else { served.join(", ") }
     };
     let bounded = |laws: &Laws, of: &[(&str, Laws)]| {
         let all = names(laws);
@@ -69,7 +69,7 @@ pub fn methods_on(place: Place) -> Vec<[String; 3]> {
 pub fn laws_on(place: Place) -> Vec<[String; 2]> {
     let what = |law: &LawKind| match place {
         Place::Tree { .. } => law.facts().on_trees,
-        Place::Table { .. } => Some(law.facts().on_tables),
+        Place::Table { .. } => law.facts().on_tables,
     };
     LawKind::ALL.iter().filter_map(|law| Some([code(law.name()), what(law)?.to_owned()])).collect()
 }

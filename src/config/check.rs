@@ -28,9 +28,9 @@ pub trait Section: GridBlock {
     const LENGTHS: bool;
     /// Whether something is drawn, replicate by replicate.
     const REPLICATES: bool;
-    /// Laws that it takes on tables; all, if it says nothing else.
-    fn takes_law(_: LawKind) -> bool {
-        true
+    /// Laws that it takes; all of noise, if it says nothing else.
+    fn takes_law(law: LawKind) -> bool {
+        law.is_noise()
     }
     /// Errors: why it does not take a method; it takes all, if it says nothing else.
     fn takes_method(_: MethodKind) -> std::result::Result<(), &'static str> {
@@ -182,9 +182,15 @@ impl Checker<'_> {
     fn block<B: Section>(&self, block: &B, all: &All, cells: &mut usize) -> Result<Block> {
         let (axes, All { on_table, replicates, .. }) = (block.axes(), *all);
         let (key, ref budget_span, budget) = axes.budget;
-        let budget = self.budgets(key, budget, budget_span.clone())?;
         let law = self.axis("law", axes.law, |name, span| self.law(name, span))?;
-        let fits = |law: LawKind| B::takes_law(law) && (on_table || law.on_hierarchies());
+        let budget = match law.iter().any(|law| law.is_noise()) {
+            true => self.budgets(key, budget, budget_span.clone())?,
+            false => self.no_budgets(key, budget, budget_span.clone())?,
+        };
+        let fits = |law: LawKind| {
+            let facts = law.facts();
+            B::takes_law(law) && if on_table { facts.on_tables } else { facts.on_trees }.is_some()
+        };
         if let Some(law) = law.iter().find(|law| !fits(**law)) {
             let names: Vec<&str> =
                 LawKind::ALL.iter().filter(|law| fits(**law)).map(|law| law.name()).collect();

@@ -206,6 +206,22 @@ impl<'a> Checker<'a> {
         })
     }
 
+    /// Budgets of what promises nothing: `inf`.
+    pub(crate) fn no_budgets(
+        &self,
+        key: &str,
+        (measure, axis): Budgets,
+        span: Range<usize>,
+    ) -> Result<Vec<Amount>> {
+        self.values(key, (axis, span), |&loss, span| match loss == f64::INFINITY {
+            true => Ok(Amount { loss, measure }),
+            false => {
+                let label = format!("want {key} = inf with the law none: nothing bounds what is paid");
+                Err(self.error(format!("{key}: got {loss}"), span, label))
+            }
+        })
+    }
+
     /// A number that is neither 0 nor 1.
     pub(crate) fn probability(&self, key: &str, x: f64, span: Range<usize>) -> Result<f64> {
         if x > 0.0 && x < 1.0 {

@@ -29,7 +29,7 @@ impl Checker<'_> {
         if wire.kind == EXTERNAL {
             return self.external(wire, wire.place.clone().unwrap_or(span));
         }
-        let kind = self.method_kind(&wire.kind, wire.place.clone().unwrap_or(span))?;
+        let kind = self.method_kind(&wire.kind, wire.place.clone().unwrap_or(span.clone()))?;
         let options = kind.facts().options;
         for (i, (key, axis)) in wire.options.iter().enumerate() {
             let Some(option) = options.iter().find(|option| option.key == key) else {
@@ -64,7 +64,13 @@ impl Checker<'_> {
             }),
         };
         let axes = options.iter().map(values).collect::<Result<Vec<_>>>()?;
-        Ok((0..combinations).map(|i| nth(kind, options, &axes, i)).collect())
+        let methods: Vec<Method> = (0..combinations).map(|i| nth(kind, options, &axes, i)).collect();
+        let refused = |e: crate::Error| {
+            let span = wire.place.clone().unwrap_or(span.clone());
+            self.error(format!("method: `{}`: {e}", kind.name()), span, "want options that go together")
+        };
+        methods.iter().try_for_each(Method::takes).map_err(refused)?;
+        Ok(methods)
     }
 }
 

@@ -374,7 +374,7 @@ fn expand(
                 calibration: calibration.clone(),
                 part: block.part.clone(),
                 replicates: block.replicates,
-                pays: None,
+                pays: (!method.facts().states_loss).then(Declared::default),
             };
             for &lag in &lags {
                 for &seed in &seeds {
@@ -400,6 +400,11 @@ pub fn calibrate(
 ) -> crate::Result<Calibration> {
     let &Point { law, delta, sensitivity, .. } = at;
     let known = subject.known_levels();
+    if !law.is_noise() {
+        // Whatever the scales: nothing is drawn by them, and nothing is promised.
+        let scales = vec![1.0; subject.levels() - known];
+        return Ok(Calibration { scales, epsilon: f64::INFINITY, delta: 0.0 }.below_known(known));
+    }
     if let (true, Subject::Table(table)) = (law.facts().by_lattice, subject) {
         let shape = shape.get_or_init(|| LatticeShape::of(&table.invariant)).clone()?;
         let calibration = generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity)?;
@@ -505,6 +510,7 @@ fn check_scales(config: &Config, excluded: &Excluded, block: &Block) -> Result<(
     for noise in axes::noises(config, block) {
         let of_lattice = matches!(config.data.shape, Shape::Table { .. });
         if (of_lattice && noise.point.law.facts().by_lattice)
+            || !noise.point.law.is_noise()
             || noise.methods(config, excluded, block).is_empty()
         {
             continue;

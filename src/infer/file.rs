@@ -124,9 +124,10 @@ impl File<'_> {
     pub(in crate::infer) fn method(&self, rows: &[usize], place: Place) -> Result<Method> {
         let table = self.table;
         let name = self.one(self.method.map_or_else(|| table.column("method"), Ok)?, rows)?;
-        let kind = MethodKind::named(name).filter(|kind| !kind.is_own() && kind.somewhere(place).is_ok());
+        let is_known = |kind: &&MethodKind| kind.facts().states_loss && kind.somewhere(place).is_ok();
+        let kind = MethodKind::named(name).filter(|kind| !kind.is_own() && is_known(&kind));
         let kind = kind.ok_or_else(|| {
-            let known = MethodKind::ALL.iter().filter(|kind| kind.somewhere(place).is_ok());
+            let known = MethodKind::ALL.iter().filter(is_known);
             let known: Vec<&str> = known.map(|kind| kind.name()).collect();
             let message = format!("`method` = `{name}`, want what was done: one of {}", known.join(", "));
             table.bad_row(rows[0], message)
@@ -179,7 +180,10 @@ impl File<'_> {
         let (law, column, squared) = match (self.law, self.scale, self.variance) {
             (Some(law), Some(scale), None) => {
                 let name = self.one(law, &measured)?;
-                let serves = |law: &LawKind| !matches!(place, Place::Tree { .. }) || law.on_hierarchies();
+                let serves = |law: &LawKind| match place {
+                    Place::Tree { .. } => law.on_hierarchies(),
+                    Place::Table { .. } => law.is_noise(),
+                };
                 let kind = LawKind::named(name).filter(serves).ok_or_else(|| {
                     let known: Vec<&str> =
                         LawKind::ALL.iter().filter(|law| serves(law)).map(|law| law.name()).collect();

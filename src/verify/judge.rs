@@ -42,6 +42,9 @@ pub fn judge(
     if cell.at.method.kind().is_own() {
         return Err("the law of a method that is not ours is not known".into());
     }
+    if !cell.at.law.is_noise() {
+        return Err("no law is computed of methods that draw no noise".into());
+    }
     if subject.ties_nodes() && !cell.at.method.kind().is_free() {
         return Err("no law is computed under inequalities between nodes".into());
     }
@@ -52,6 +55,7 @@ pub fn judge(
     }
 }
 
+/// The law of noise; there is some.
 fn formula(law: LawKind, scale: f64) -> Formula {
     match law.family() {
         Family::Laplace => Formula::Laplace(scale),
@@ -59,6 +63,7 @@ fn formula(law: LawKind, scale: f64) -> Formula {
         Family::DoubleGeometric => Formula::Geometric(scale),
         Family::DiscreteGaussian => Formula::DiscreteGaussian(scale),
         Family::Euclidean => Formula::Euclidean(scale),
+        Family::Nothing => unreachable!("what draws no noise is not judged"),
     }
 }
 

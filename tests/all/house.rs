@@ -34,6 +34,7 @@ const CORE: Order = &[
     "imaging",
     "cube",
     "design",
+    "sdc",
     "privacy",
     "methods",
     "against",

@@ -14,6 +14,7 @@ mod coverage;
 mod cube;
 mod cube_descent;
 mod curves;
+mod customary;
 mod damage;
 mod docs;
 mod failed;

@@ -295,6 +295,7 @@ fn loss(law: LawKind, scales: &[f64], change: &[(i64, usize)]) -> f64 {
         LawKind::Gaussian | LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
             sum(&|u, scale| u * u / (2.0 * scale * scale))
         }
+        LawKind::Nothing => unreachable!("it states nothing"),
     }
 }
 
@@ -389,6 +390,7 @@ impl Truth<'_> {
                     return Some(format!("delta {} stated, {delta} true", price.loss.delta));
                 }
             }
+            LawKind::Nothing => return Some("a statement without noise".into()),
         }
         // The releases of conditioned integers are listed.
         if !self.conditions || matches!(law, LawKind::Laplace | LawKind::Gaussian) {

@@ -6,7 +6,8 @@
 //! *Conditioning* draws the noise given the invariant, exactly ([`exact`]) or by a Markov chain ([`kernel`], driven
 //! by [`chain`]; [`coupling`] bounds how far it still is from its law, with a lag or with weights); *imaging* draws it
 //! freely and moves the result to the closest point that satisfies the invariant ([`imaging`]). [`diagnostics`] judges
-//! chains and sums up replicates; [`privacy`] says what a release pays; [`design`] finds the split of a budget that answers best.
+//! chains and sums up replicates; [`privacy`] says what a release pays; [`design`] finds the split of a budget that answers best;
+//! [`sdc`] has what offices do without a formal statement.
 //!
 //! Noise comes from a fast, seeded, predictable generator and floating-point arithmetic: for experiments, not for
 //! releasing real data.
@@ -112,6 +113,7 @@ pub mod methods;
 pub mod pace;
 pub mod privacy;
 pub mod rng;
+pub mod sdc;
 
 /// Holds the README, whose example runs as a test.
 #[cfg(doctest)]

@@ -40,7 +40,7 @@ macro_rules! with_optional_axes {
                 at f64 = 1.0, of |_| true,
                 noise true,
                 key |point| Some(format!("sensitivity={:?}", point.sensitivity)),
-                line |point, _| Some(format!("sensitivity = {:?}", point.sensitivity))
+                line |point, _| point.law.is_noise().then(|| format!("sensitivity = {:?}", point.sensitivity))
             };
 
             /// Splits of the budget over the levels; default "each".
@@ -49,7 +49,9 @@ macro_rules! with_optional_axes {
                 at crate::config::SplitSpec = crate::config::SplitSpec::Each, of |_| true,
                 noise true,
                 key |point| Some(format!("split={}", point.split.label())),
-                line |point, on_tree| on_tree.then(|| format!("split = {}", point.split.written()))
+                line |point, on_tree| {
+                    (on_tree && point.law.is_noise()).then(|| format!("split = {}", point.split.written()))
+                }
             };
 
             /// Those of the config's master seeds that the block has; default: all.

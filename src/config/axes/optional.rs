@@ -29,6 +29,14 @@ impl Here<'_> {
     pub fn needs_delta(&self) -> bool {
         self.law.iter().any(|law| law.needs_delta())
     }
+
+    /// Errors: a block without noise, which may not say what noise is.
+    fn has_noise(&self, checker: &Checker, key: &str, span: Range<usize>) -> Result<()> {
+        match self.law.iter().any(|law| law.is_noise()) {
+            true => Ok(()),
+            false => Err(checker.error(format!("{key}: not used"), span, "the law none is no noise")),
+        }
+    }
 }
 
 /// An axis that a block may leave out.
@@ -87,6 +95,9 @@ impl Optional for Sensitivity {
     fn default(_: &Checker, _: &Here) -> Result<Vec<f64>> {
         Ok(vec![1.0])
     }
+    fn refused(checker: &Checker, here: &Here, span: Range<usize>) -> Result<()> {
+        here.has_noise(checker, "sensitivity", span)
+    }
 }
 
 /// How the budget is split over levels.
@@ -117,7 +128,7 @@ impl Optional for Split {
     fn refused(checker: &Checker, here: &Here, span: Range<usize>) -> Result<()> {
         match here.on_table {
             true => Err(checker.error("split: not used", span, "a table has one level")),
-            false => Ok(()),
+            false => here.has_noise(checker, "split", span),
         }
     }
 }

@@ -236,7 +236,7 @@ impl By {
             }
             Self::Split => {
                 let (method, others) = (cell.method_words(), cell.said_but(&[AxisName::Split]));
-                format!("{method} with {} noise, epsilon {epsilon}{others}", law.name())
+                format!("{method} with {}, epsilon {epsilon}{others}", law.noise_words())
             }
         };
         let data = if cell.data.is_empty() { String::new() } else { format!("{}: ", cell.data) };

@@ -25,6 +25,9 @@ const SEARCHED_GAUSSIAN: usize = 128;
 ///
 /// With it, of Gaussian noise on the integers, the factor of rho behind it.
 pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> (Gamma, Option<f64>) {
+    if !cell.at.law.is_noise() {
+        return (Gamma::Unknown, None);
+    }
     if cell.pays.is_some() {
         return (Gamma::Declared, None);
     }
@@ -102,7 +105,7 @@ impl Reason {
             (Subject::Table(_), Family::DoubleGeometric) => Self::Pairs,
             (Subject::Table(_), Family::DiscreteGaussian) => Self::Renyi,
             (Subject::Hierarchy(_), Family::DiscreteGaussian) => Self::Open,
-            (Subject::Hierarchy(_), Family::Euclidean) => Self::NoLaw,
+            (Subject::Hierarchy(_), Family::Euclidean) | (_, Family::Nothing) => Self::NoLaw,
         }
     }
 }

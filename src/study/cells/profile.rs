@@ -112,6 +112,7 @@ impl<'a> Profiles<'a> {
                 Family::Euclidean | Family::Laplace | Family::DoubleGeometric => {
                     price.epsilon().map(Profile::pure)
                 }
+                Family::Nothing => None,
             };
             Some((bound?, Known::Bounded))
         })
@@ -171,7 +172,7 @@ fn integers(family: Family) -> Option<IntegerNoise> {
     match family {
         Family::DoubleGeometric => Some(IntegerNoise::DoubleGeometric),
         Family::DiscreteGaussian => Some(IntegerNoise::DiscreteGaussian),
-        Family::Gaussian | Family::Euclidean | Family::Laplace => None,
+        Family::Gaussian | Family::Euclidean | Family::Laplace | Family::Nothing => None,
     }
 }
 

@@ -6,8 +6,8 @@ use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::invariant::Region;
 use crate::privacy::{
-    Accountant, Change, ChangeKind, Gamma, Inequalities, Loss, Price, PureNoise, Rho, Standard, Statement,
-    TableChanges, longest_step,
+    Accountant, Change, ChangeKind, Declared, Gamma, Inequalities, Loss, Price, PureNoise, Rho, Standard,
+    Statement, TableChanges, longest_step,
 };
 use crate::store::Run;
 use crate::table::Key;
@@ -203,7 +203,8 @@ impl<'a> Statements<'a> {
         let conditioned = cell.at.method.conditions();
         let standard = match cell.at.law.family() {
             Family::Euclidean => Standard::Euclidean,
-            Family::Laplace => Standard::Pure { noise: PureNoise::Laplace, conditioned },
+            // Without noise which changes are possible is all that is read of it.
+            Family::Laplace | Family::Nothing => Standard::Pure { noise: PureNoise::Laplace, conditioned },
             Family::DoubleGeometric => Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned },
             Family::Gaussian | Family::DiscreteGaussian => {
                 let (accountant, delta) =
@@ -249,7 +250,9 @@ impl<'a> Statements<'a> {
                 changes.statement(scales[0], standard, inequalities)
             }
         };
-        if let Some(declared) = cell.pays {
+        // Without noise nothing is stated, whoever asks.
+        let nothing = || (!cell.at.law.is_noise()).then(Declared::default);
+        if let Some(declared) = cell.pays.or_else(nothing) {
             return declared.instead(of_noise);
         }
         match (conditioned, cell.at.method.kind().is_free()) {

@@ -102,7 +102,10 @@ impl CellRow {
 
     /// The noise: law, budget and what else belongs to it.
     pub fn noise_words(&self) -> String {
-        format!("{} noise, epsilon {}{}", self.law.name(), self.epsilon, self.said_but(&[]))
+        match self.law.is_noise() {
+            true => format!("{}, epsilon {}{}", self.law.noise_words(), self.epsilon, self.said_but(&[])),
+            false => self.law.noise_words(),
+        }
     }
 
     /// What its noise is, but for the budget; equal words, equal noise at one budget.

@@ -16,6 +16,13 @@ pub(super) fn curves(plan: &Plan, delta: f64, releases: u64) -> Curves {
     let profiles = Profiles::new(&plan.subject, &statements);
     let (mut rows, mut told) = (Vec::new(), Vec::new());
     for cell in &plan.cells {
+        if !cell.at.law.is_noise() {
+            let words = [cell.at.law.name().to_owned(), cell.epsilon.to_string(), cell.at.method.words()];
+            rows.push(
+                words.into_iter().chain(["any", "unknown", "unknown", "unknown"].map(String::from)).collect(),
+            );
+            continue;
+        }
         let pays = if cell.paid.is_some() { statements.found(cell) } else { statements.quick(cell) };
         for own in profiles.each(cell, &pays) {
             let charged = own.charged(delta, releases);

@@ -196,7 +196,10 @@ fn listed(
 ) -> Vec<String> {
     let changes = pays.changes().map(|(kind, change)| (kind, change.clone()));
     let pays = statement_words(&changes, notes);
-    let scales: Vec<String> = cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
+    let scales: Vec<String> = match cell.at.law.is_noise() {
+        true => cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect(),
+        false => vec!["-".into()],
+    };
     let sign = if cell.nonnegative { " >= 0" } else { "" };
     let (name, options) = cell.at.method.title();
     let data = Some(data).filter(|name| !name.is_empty()).map(str::to_owned);
@@ -229,7 +232,7 @@ fn told(cell: &Cell, pays: &Statement) -> serde_json::Value {
         "epsilon": cell.epsilon,
         "paid": cell.paid.map(|paid| paid.loss),
         "measure": cell.paid.map(|paid| paid.measure.name()),
-        "scales": cell.calibration.scales,
+        "scales": cell.at.law.is_noise().then_some(&cell.calibration.scales),
         "method": cell.at.method.name(),
         "options": cell.at.method.options(),
         "nonnegative": cell.nonnegative,

@@ -1,6 +1,7 @@
 //! The config of a study of releases: what is its own.
 
 use super::shown;
+use crate::catalogue::LawKind;
 use crate::config::wire::{Axis, WireKeep, study};
 use crate::config::{CellPart, Checker, Config, ConfigPart, Point, Queries, QuerySpec, Section};
 use crate::failure::Result;
@@ -295,6 +296,10 @@ impl Section for ReleaseBlock {
     const STUDY: &'static str = "release";
     const LENGTHS: bool = true;
     const REPLICATES: bool = true;
+
+    fn takes_law(_: LawKind) -> bool {
+        true
+    }
 
     fn all_replicates(top: &ReleaseTop) -> Option<&Spanned<i64>> {
         top.replicates.as_ref()

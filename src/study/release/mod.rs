@@ -24,7 +24,7 @@ mod tails;
 mod traces;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
-pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow};
+pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow, SmallRow};
 pub use beside::{BesideRow, beside_from, beside_source_from, write_beside};
 pub use certify::CertificateRow;
 pub use chain_row::ChainRow;
@@ -203,6 +203,7 @@ impl Study for Release {
             Declared::of::<GroupRow>(),
             Declared::of::<AnswerRow>(),
             Declared::of::<SizeRow>(),
+            Declared::of::<SmallRow>(),
             Declared::of::<NodeRow>(),
             Declared::of::<NodeDrawRow>(),
         ]
@@ -234,6 +235,7 @@ impl Study for Release {
             Records::of_cells::<CertificateRow>("certificates", "certificates.csv", runs),
             answers::records(runs)?,
             answers::size_records(runs)?,
+            answers::small_records(runs)?,
             Records::of_cells::<StatementRow>("statements", "statements.csv", runs),
             Records::of_cells::<CellRow>("cells", "cells.csv", runs),
         ])

@@ -14,9 +14,9 @@ const FILE: &str = "release.parquet";
 /// Coefficients of a matrix that stands in the footer at most.
 const COEFFICIENTS: usize = 1_000_000;
 
-/// Whether a noisy file says all of the law of a cell's releases: it has no inequalities between nodes.
+/// Whether a noisy file says all of the law of a cell's releases: it has noise, and no inequalities between nodes.
 pub(super) fn has_law(plan: &Plan, cell: &Cell) -> bool {
-    cell.at.method.kind().is_free() || !plan.subject.ties_nodes()
+    cell.at.law.is_noise() && (cell.at.method.kind().is_free() || !plan.subject.ties_nodes())
 }
 
 /// Writes the release of a tree with these errors of all nodes. Errors: the disk.

@@ -77,6 +77,10 @@ fn pays(
     impossible: &mut Vec<String>,
 ) -> Pays {
     let [added, moved, smallest] = statement_words(changes, impossible);
+    if !cell.law.is_noise() {
+        let [delta, gamma, sampling, more] = [(); 4].map(|()| "-".to_owned());
+        return [added, moved, smallest, delta, gamma, sampling, more];
+    }
     let eta = cell.tv_error.or(certificate.and_then(|row| row.bound_high));
     let prices = changes.iter().filter_map(|(_, change)| change.price());
     let deltas: Option<Vec<f64>> = prices.map(|price| price.sampling_delta(eta?)).collect();
@@ -133,8 +137,8 @@ fn statements_by_noise(paid: &[Paid]) -> Vec<String> {
         let methods = methods.iter().map(String::as_str);
         let [added, moved, smallest, .., sampling] = pays;
         // What exact sampling adds is in the table.
-        let sampling =
-            if sampling.parse().is_ok_and(|delta: f64| delta < NEGLIGIBLE) { "" } else { sampling };
+        let is_nothing = sampling == "-" || sampling.parse().is_ok_and(|delta: f64| delta < NEGLIGIBLE);
+        let sampling = if is_nothing { "" } else { sampling };
         let pays = [added, moved, smallest, sampling];
         match kinds.iter_mut().find(|(other, same, _)| other == noise && *same == pays) {
             Some((.., all)) => {

@@ -25,6 +25,11 @@ pub trait Define: Sync + 'static {
         laws
     }
 
+    /// Errors: options that do not go together.
+    fn takes(&self, _: &Asked) -> Result<()> {
+        Ok(())
+    }
+
     /// Errors: an option that does not fit a table.
     fn fits(&self, _: &Asked, _: OnTable) -> Result<()> {
         Ok(())

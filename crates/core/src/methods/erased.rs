@@ -16,13 +16,14 @@ use crate::error::Result;
 use crate::exact::ExactLattice;
 use crate::invariant::check_free;
 use crate::kernel::Forgetting;
-use crate::law::EuclideanLaplace;
+use crate::law::{DoubleGeometric, EuclideanLaplace};
 use crate::rng::Stream;
 
 /// A method of any type.
 pub(super) trait Erased: Sync {
     fn facts(&self) -> &'static Facts;
     fn laws(&self, method: &Asked, place: Place, laws: Laws) -> Laws;
+    fn takes(&self, method: &Asked) -> Result<()>;
     fn fits(&self, method: &Asked, table: OnTable) -> Result<()>;
     fn projection(&self, method: &Asked) -> Option<Projection>;
     fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>>;
@@ -40,6 +41,10 @@ impl<D: Define> Erased for D {
         Define::laws(self, method, place, laws)
     }
 
+    fn takes(&self, method: &Asked) -> Result<()> {
+        Define::takes(self, method)
+    }
+
     fn fits(&self, method: &Asked, table: OnTable) -> Result<()> {
         Define::fits(self, method, table)
     }
@@ -50,8 +55,10 @@ impl<D: Define> Erased for D {
 
     fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>> {
         let method = problem.asked;
+        let is_noise = problem.law.is_noise();
         match problem.place {
-            On::Tree(_) if !problem.law.on_hierarchies() => Err(problem.no_law()),
+            _ if is_noise != method.facts().states_loss => Err(problem.no_law()),
+            On::Tree(_) if is_noise && !problem.law.on_hierarchies() => Err(problem.no_law()),
             On::Tree(tree) => {
                 problem.check_nodes()?;
                 problem.law.on(ReleaseTree { define: self, problem, tree })
@@ -111,6 +118,11 @@ impl<D: Define> OnLaw for ReleaseTree<'_, D> {
 
     fn euclidean(self, _: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
         Err(self.problem.no_law())
+    }
+
+    /// Of any law: nothing is drawn of it.
+    fn nothing(self) -> Result<Self::Output> {
+        self.with(DoubleGeometric::new)
     }
 }
 

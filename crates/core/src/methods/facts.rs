@@ -37,6 +37,8 @@ pub struct Facts {
     pub is_listed: bool,
     /// Whether the method stands for those that are not ours.
     pub is_own: bool,
+    /// Whether something is stated of what the method's releases pay.
+    pub states_loss: bool,
     /// The number of replicates that are best drawn together.
     pub together: u64,
     /// Rough cost of a replicate in random words a count (of a chain: and a step), for batches and the progress bar alone.
@@ -105,21 +107,31 @@ pub enum Place {
 /// The four laws of hierarchies.
 pub(super) const FOUR: Laws = Laws {
     has: LawKind::on_hierarchies,
-    why: |law| format!("{} is no law of the nodes of a hierarchy", law.name()),
+    why: |law| match law.is_noise() {
+        true => format!("{} is no law of the nodes of a hierarchy", law.name()),
+        false => NO_NOISE.into(),
+    },
 };
 pub(super) const FOUR_INTEGERS: Laws = Laws {
     has: |law| law.on_hierarchies() && !law.is_continuous(),
     why: |law| format!("{} noise with non-negativity: {NO_CONTINUOUS_FLOORS}", law.name()),
 };
-pub(super) const ALL: Laws = Laws { has: |_| true, why: |_| String::new() };
+pub(super) const ALL: Laws = Laws { has: |law| law.is_noise(), why: |_| NO_NOISE.into() };
 pub(super) const INTEGERS: Laws = Laws {
-    has: |law| !law.is_continuous(),
-    why: |law| format!("it draws integers, and {} noise is real", law.name()),
+    has: |law| law.is_noise() && !law.is_continuous(),
+    why: |law| match law.is_noise() {
+        true => format!("it draws integers, and {} noise is real", law.name()),
+        false => NO_NOISE.into(),
+    },
 };
 pub(super) const EXACT_WITHIN: Laws = Laws {
-    has: |law| law != LawKind::L2,
-    why: |_| {
-        "the l2 law is not a product over entries: with inequalities use line-gibbs, mis or rejection".into()
+    has: |law| law.is_noise() && law != LawKind::L2,
+    why: |law| match law.is_noise() {
+        true => {
+            "the l2 law is not a product over entries: with inequalities use line-gibbs, mis or rejection"
+                .into()
+        }
+        false => NO_NOISE.into(),
     },
 };
 pub(super) const GAUSSIANS: Laws = Laws {
@@ -127,8 +139,18 @@ pub(super) const GAUSSIANS: Laws = Laws {
     why: |_| "it draws discrete Gaussian laws".into(),
 };
 pub(super) const PRODUCTS: Laws = Laws {
-    has: |law| law != LawKind::L2,
-    why: |_| "the l2 law is not a product over entries: there is no independent noise to draw".into(),
+    has: |law| law.is_noise() && law != LawKind::L2,
+    why: |law| match law.is_noise() {
+        true => "the l2 law is not a product over entries: there is no independent noise to draw".into(),
+        false => NO_NOISE.into(),
+    },
+};
+/// Why what draws noise does not serve `none`.
+pub(super) const NO_NOISE: &str =
+    "it draws noise, and `none` is none: want cell-keys or small-count-rounding with it";
+pub(super) const NOTHING: Laws = Laws {
+    has: |law| !law.is_noise(),
+    why: |law| format!("it draws no {} noise, and states no loss: want `law = \"none\"`", law.name()),
 };
 pub(super) const NONE: Laws =
     Laws { has: |_| false, why: |_| "it keeps equations only, and the invariant has inequalities".into() };
@@ -151,10 +173,14 @@ pub(super) const CONDITIONING: Facts = Facts {
     has_tails: false,
     is_listed: false,
     is_own: false,
+    states_loss: true,
     together: 1,
     words: 20,
 };
 pub(super) const CHAIN: Facts = Facts { how: How::Chain, words: 10, ..CONDITIONING };
+/// Methods that draw no noise, and state no loss.
+pub(super) const CUSTOMARY: Facts =
+    Facts { how: How::Free, rounds: true, nonnegative: true, states_loss: false, words: 4, ..CONDITIONING };
 pub(super) const IMAGING: Facts = Facts { how: How::Imaging, ..CONDITIONING };
 
 pub(super) const fn on_trees(

@@ -1,6 +1,6 @@
 //! The noise laws: their names, what is known of each, and the one place where a name becomes a type.
 
-use crate::Result;
+use crate::error::{Error, Result};
 use crate::exact::{ContinuousExact, ExactLattice, TreeLaw};
 use crate::imaging::SimplexValue;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law, LineLaw};
@@ -19,6 +19,8 @@ pub enum Family {
     DiscreteGaussian,
     /// Integers with the weight `exp(-epsilon ‖z‖₂)`: no product.
     Euclidean,
+    /// No noise: of what is released in another way, and states no loss.
+    Nothing,
 }
 
 /// What is known of a law.
@@ -30,8 +32,8 @@ pub struct LawFacts {
     pub family: Family,
     /// What the law is on the levels of a hierarchy; `None` if it is no law there.
     pub on_trees: Option<&'static str>,
-    /// What the law is on a table.
-    pub on_tables: &'static str,
+    /// What the law is on a table; `None` if it is no law there.
+    pub on_tables: Option<&'static str>,
     /// How an epsilon is read off a rho at a delta, if its privacy is stated with one.
     pub accountant: Option<Accountant>,
     /// Whether the lattice of a table calibrates it, and epsilon is that of its own theorem.
@@ -62,7 +64,7 @@ const NONE: LawFacts = LawFacts {
     name: "",
     family: Family::Laplace,
     on_trees: None,
-    on_tables: "",
+    on_tables: None,
     accountant: None,
     by_lattice: false,
 };
@@ -71,44 +73,49 @@ laws! {
     /// Real noise with the density `exp(-|z|/lambda)`.
     Laplace = "laplace" of Laplace, LawFacts {
         on_trees: Some("real, lambda = sensitivity / epsilon"),
-        on_tables: "real: `exact` on totals and partitions, and with one or two free dimensions in each component, \
-            also with inequalities; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
+        on_tables: Some("real: `exact` on totals and partitions, and with one or two free dimensions in each component, \
+            also with inequalities; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging"),
         ..NONE
     };
     /// Integer noise with the weight `exp(-|z|/lambda)`.
     DoubleGeometric = "double-geometric" of DoubleGeometric, LawFacts {
         on_trees: Some("integer, lambda = sensitivity / epsilon"),
-        on_tables: "generalised Laplace, `exp(-epsilon ‖z‖₁)`",
+        on_tables: Some("generalised Laplace, `exp(-epsilon ‖z‖₁)`"),
         ..NONE
     };
     /// Real noise, normal.
     Gaussian = "gaussian" of Gaussian, LawFacts {
         on_trees: Some("real, with `delta`, calibrated by the exact curve of normal noise"),
-        on_tables: "real, with `delta`, calibrated by the exact curve of normal noise: `exact` without inequalities, \
+        on_tables: Some("real, with `delta`, calibrated by the exact curve of normal noise: `exact` without inequalities, \
             and with them where they leave one or two free dimensions in each component; `line-gibbs`, `mis`, \
-            `rejection` under any invariant; all imaging",
+            `rejection` under any invariant; all imaging"),
         accountant: Some(Accountant::Normal),
         ..NONE
     };
     /// Integer noise with the weight `exp(-z²/(2 sigma²))`.
     DiscreteGaussian = "discrete-gaussian" of DiscreteGaussian, LawFacts {
         on_trees: Some("integer, with `delta`, calibrated through zero-concentrated privacy"),
-        on_tables: "a product, with `delta`, calibrated through zero-concentrated privacy",
+        on_tables: Some("a product, with `delta`, calibrated through zero-concentrated privacy"),
         accountant: Some(Accountant::Zcdp),
         ..NONE
     };
     /// Generalised Laplace with the ℓ1 norm, the same law as `double-geometric`.
-    L1 = "l1" of DoubleGeometric, LawFacts { on_tables: "the same law as `double-geometric`", ..NONE };
+    L1 = "l1" of DoubleGeometric, LawFacts { on_tables: Some("the same law as `double-geometric`"), ..NONE };
     /// Generalised Laplace with the ℓ2 norm.
     L2 = "l2" of Euclidean, LawFacts {
-        on_tables: "generalised Laplace, `exp(-epsilon ‖z‖₂)`: no product over entries",
+        on_tables: Some("generalised Laplace, `exp(-epsilon ‖z‖₂)`: no product over entries"),
         ..NONE
     };
     /// Discrete Gaussian, its sigma by the lattice.
     GeneralizedGaussian = "generalized-gaussian" of DiscreteGaussian, LawFacts {
-        on_tables: "discrete Gaussian with sigma(epsilon, delta) of the lattice; `0 < delta < epsilon < 1/e`",
+        on_tables: Some("discrete Gaussian with sigma(epsilon, delta) of the lattice; `0 < delta < epsilon < 1/e`"),
         accountant: Some(Accountant::Zcdp),
         by_lattice: true,
+        ..NONE
+    };
+    /// No noise, of methods that state no loss.
+    Nothing = "none" of Nothing, LawFacts {
+        on_trees: Some("no noise: of methods that state no loss, with `epsilon = inf`"),
         ..NONE
     };
 }
@@ -135,6 +142,10 @@ pub trait OnLaw: Sized {
     fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output>;
     /// Does the task for the law of the ℓ2 norm, which is no product.
     fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output>;
+    /// Does the task without noise. Errors: a task of noise alone.
+    fn nothing(self) -> Result<Self::Output> {
+        Err(Error::parameter("law", LawKind::Nothing.name(), "a law of noise"))
+    }
 }
 
 impl LawKind {
@@ -146,12 +157,21 @@ impl LawKind {
             Family::DoubleGeometric => task.integers(DoubleGeometric::new),
             Family::DiscreteGaussian => task.integers(DiscreteGaussian::new),
             Family::Euclidean => task.euclidean(EuclideanLaplace::new),
+            Family::Nothing => task.nothing(),
         }
     }
 
     /// The name of the law in configs and results.
     pub fn name(self) -> &'static str {
         self.facts().name
+    }
+
+    /// Its noise in words.
+    pub fn noise_words(self) -> String {
+        match self.is_noise() {
+            true => format!("{} noise", self.name()),
+            false => "no noise".into(),
+        }
     }
 
     /// What noise it is.
@@ -171,14 +191,19 @@ impl LawKind {
 
     /// Whether it is a law of the noise on all nodes of a hierarchy.
     pub fn on_hierarchies(self) -> bool {
-        self.facts().on_trees.is_some()
+        self.facts().on_trees.is_some() && self.is_noise()
+    }
+
+    /// Whether there is noise, and something is stated of what it pays.
+    pub fn is_noise(self) -> bool {
+        self.family() != Family::Nothing
     }
 
     /// Whether the law's noise is real-valued.
     pub fn is_continuous(self) -> bool {
         match self.family() {
             Family::Laplace | Family::Gaussian => true,
-            Family::DoubleGeometric | Family::DiscreteGaussian | Family::Euclidean => false,
+            Family::DoubleGeometric | Family::DiscreteGaussian | Family::Euclidean | Family::Nothing => false,
         }
     }
 

@@ -197,6 +197,11 @@ impl Method {
         exact.serves(law, place)
     }
 
+    /// Whether the options of the method go together. Errors: why not.
+    pub fn takes(&self) -> Outcome<()> {
+        self.kind.0.takes(&self.asked)
+    }
+
     /// Whether the options of the method fit a table. Errors: why not.
     pub fn fits(&self, table: OnTable) -> Outcome<()> {
         self.kind.0.fits(&self.asked, table)

@@ -7,6 +7,7 @@
 
 mod asked;
 mod bluedown;
+mod cell_keys;
 mod chains;
 mod choices;
 mod define;
@@ -36,6 +37,7 @@ mod problem;
 mod projection;
 mod rejection;
 mod release;
+mod small_counts;
 mod sums;
 mod table;
 mod topdown;
@@ -79,6 +81,8 @@ impl MethodKind {
         Self(&nnl2::Nnl2),
         Self(&l2_integer::L2Integer),
         Self(&nnl2_integer::Nnl2Integer),
+        Self(&cell_keys::CellKeys),
+        Self(&small_counts::SmallCounts),
     ];
 
     /// The exact sampler of conditioned noise, with which others of its law are compared.

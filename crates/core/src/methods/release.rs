@@ -3,7 +3,7 @@
 use super::asked::Asked;
 use super::define::Define;
 use super::draws::Draws;
-use super::facts::{CONDITIONING, Facts, NO_NODES, on_tables, on_trees};
+use super::facts::{CONDITIONING, Facts, NO_NODES, NO_NOISE, on_tables, on_trees};
 use super::laws::{Family, LawKind, Laws, TreeNoise};
 use super::problem::{OnTable, Problem};
 use super::table::drawn;
@@ -23,9 +23,10 @@ const ON_TREES: Laws = Laws {
     },
 };
 const ON_TABLES: Laws = Laws {
-    has: |law| !law.is_continuous() && law != LawKind::L2,
+    has: |law| law.is_noise() && !law.is_continuous() && law != LawKind::L2,
     why: |law| match law.is_continuous() {
         true => no_reals(law),
+        false if !law.is_noise() => NO_NOISE.into(),
         false => "a real release draws products over counts, and the l2 law is none: use exact".into(),
     },
 };
@@ -69,7 +70,7 @@ fn dyadic(problem: &Problem, scale: f64) -> Result<Dyadic> {
     match problem.law.family() {
         Family::DoubleGeometric => Dyadic::double_geometric(DoubleGeometric::new(scale)?),
         Family::DiscreteGaussian => Dyadic::discrete_gaussian(DiscreteGaussian::new(scale)?),
-        Family::Laplace | Family::Gaussian | Family::Euclidean => Err(problem.no_law()),
+        Family::Laplace | Family::Gaussian | Family::Euclidean | Family::Nothing => Err(problem.no_law()),
     }
 }
 

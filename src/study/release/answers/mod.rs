@@ -2,11 +2,15 @@
 
 mod page;
 mod sizes;
+mod small;
 mod stated;
 
 pub(in crate::study) use page::pages;
-pub(super) use page::{records, size_records};
+use page::title;
+pub(super) use page::{records, size_records, small_records};
 pub(in crate::study) use sizes::by_size;
+use small::Small;
+pub use small::SmallRow;
 use stated::{By, Stated};
 
 use super::rows::Draw;
@@ -187,6 +191,8 @@ struct Drawn {
     groups: Vec<Sums>,
     /// By query and size.
     sizes: Vec<Sums>,
+    /// Of releases of integers.
+    small: Option<Small>,
     /// The errors of the first replicates, one after the other.
     kept: Vec<f64>,
     replicates: usize,
@@ -208,6 +214,7 @@ pub(super) struct Answers<'a> {
     drawn: Option<Drawn>,
     answers: TableFile<'a, AnswerRow>,
     sizes: TableFile<'a, SizeRow>,
+    small: TableFile<'a, SmallRow>,
 }
 
 impl<'a> Answers<'a> {
@@ -260,8 +267,8 @@ impl<'a> Answers<'a> {
             fit if fit < REPLICATES.0 => 0,
             fit => fit.min(REPLICATES.1),
         };
-        let (answers, sizes) = (folder.table()?, folder.table()?);
-        Ok(Some(Self { plan, asked, places, own, members, counts, most, drawn: None, answers, sizes }))
+        let (answers, sizes, small) = (folder.table()?, folder.table()?, folder.table()?);
+        Ok(Some(Self { plan, asked, places, own, members, counts, most, drawn: None, answers, sizes, small }))
     }
 
     /// Adds the errors of all groups in one release.
@@ -270,6 +277,11 @@ impl<'a> Answers<'a> {
             stated: stated::intervals(self.plan, cell, self.asked),
             groups: vec![Sums::default(); self.places.len()],
             sizes: vec![Sums::default(); self.members.len()],
+            small: cell
+                .at
+                .method
+                .releases_integers(cell.at.law)
+                .then(|| Small::new(self.asked.queries.len())),
             kept: Vec::new(),
             replicates: 0,
         });
@@ -287,6 +299,11 @@ impl<'a> Answers<'a> {
                 size.push(sum.map(|sum| sum / members as f64));
             }
         }
+        if let Some(small) = &mut drawn.small {
+            let counts = self.asked.queries.iter().enumerate();
+            let counts = counts.flat_map(|(query, own)| own.counts.iter().map(move |&count| (query, count)));
+            small.push(counts.zip(draw.errors).map(|((query, count), &error)| (query, count, error)));
+        }
         if drawn.replicates < self.most {
             drawn.kept.extend_from_slice(draw.errors);
         }
@@ -300,7 +317,7 @@ impl<'a> Answers<'a> {
 
     /// Writes the rows of the cell, which is forgotten. Errors: the disk.
     pub(super) fn close(&mut self, cell: &Cell) -> Result<()> {
-        let Some(Drawn { stated, groups, sizes, kept, replicates }) = self.drawn.take() else {
+        let Some(Drawn { stated, groups, sizes, small, kept, replicates }) = self.drawn.take() else {
             return Ok(());
         };
         let kept_replicates = replicates.min(self.most);
@@ -334,6 +351,9 @@ impl<'a> Answers<'a> {
                 })?;
                 at += 1;
             }
+        }
+        for row in small.iter().flat_map(|small| small.rows(Key(cell.key))) {
+            self.small.push(&row)?;
         }
         // Of a size `normal` if one of its groups is; nothing if one states nothing.
         let mut by: Vec<Option<By>> = vec![Some(By::Exact); sizes.len()];

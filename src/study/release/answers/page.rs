@@ -2,7 +2,7 @@
 
 use super::super::beside::Theirs;
 use super::stated::By;
-use super::{AnswerRow, GroupRow, QueryRow, SizeRow, size, sizes};
+use super::{AnswerRow, GroupRow, QueryRow, SizeRow, SmallRow, size, sizes, small};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::page::{Page, Table, counted, data_column, thousands, with_error};
@@ -22,7 +22,7 @@ const LETTERS: usize = 20;
 type Worst = HashMap<(Key, u32), Vec<AnswerRow>>;
 
 /// What is said of a cell's noise.
-type NoiseWords<'a> = &'a dyn Fn(&CellRow) -> String;
+pub(super) type NoiseWords<'a> = &'a dyn Fn(&CellRow) -> String;
 
 /// Keeps the rows that err most, the first of equal ones first.
 fn keep(worst: &mut Vec<AnswerRow>, row: &AnswerRow) {
@@ -33,7 +33,8 @@ fn keep(worst: &mut Vec<AnswerRow>, row: &AnswerRow) {
     }
 }
 
-/// Two tables of every query, over the first cells: the groups that err most, and what its stated intervals hold; then a release by
+/// Three tables of every query, over the first cells: what its stated intervals hold, the groups that err most, and what small published
+/// counts say; then a release by
 /// somebody else, by size. `noise`: what is said of a cell's noise.
 pub(in crate::study) fn pages(run: &Named, noise: NoiseWords) -> Result<Page> {
     let queries: Vec<QueryRow> = run.run.all()?;
@@ -47,8 +48,11 @@ pub(in crate::study) fn pages(run: &Named, noise: NoiseWords) -> Result<Page> {
         keep(worst.entry((row.cell, row.query)).or_default(), &row);
         Ok(true)
     })?;
+    let published = small::rows(run)?;
     let of = |query: &QueryRow| {
-        intervals(run, query, &cells, noise).and(groups(run, query, &cells, (&worst, noise)))
+        let stated = intervals(run, query, &cells, noise);
+        let worst = groups(run, query, &cells, (&worst, noise));
+        stated.and(worst).and(small::page(run, query, &published, noise))
     };
     let page = run.with_failed(queries.iter().map(of).collect());
     let page = match cells.len().checked_sub(PAGES) {
@@ -93,7 +97,7 @@ fn intervals(run: &Named, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)], 
 }
 
 /// A query in words.
-fn title(query: &QueryRow) -> String {
+pub(super) fn title(query: &QueryRow) -> String {
     format!("{} by {}", counted(query.groups as f64, "count"), query.columns)
 }
 
@@ -227,7 +231,16 @@ pub(in super::super) fn records(runs: &[Named]) -> Result<Records<'_>> {
 
 /// The sizes of every cell and query, with the columns of the query.
 pub(in super::super) fn size_records(runs: &[Named]) -> Result<Records<'_>> {
-    let mut records = Records::of_cells::<SizeRow>("sizes", "sizes.csv", runs);
+    with_columns(Records::of_cells::<SizeRow>("sizes", "sizes.csv", runs), runs)
+}
+
+/// Small published counts of every cell and query, with the columns of the query.
+pub(in super::super) fn small_records(runs: &[Named]) -> Result<Records<'_>> {
+    with_columns(Records::of_cells::<SmallRow>("small", "small.csv", runs), runs)
+}
+
+/// Records of queries with the columns of their query.
+fn with_columns<'a>(mut records: Records<'a>, runs: &'a [Named]) -> Result<Records<'a>> {
     records.header.insert(1, "columns".into());
     let mut all: HashMap<&str, HashMap<u64, String>> = HashMap::new();
     for run in runs {

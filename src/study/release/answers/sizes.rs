@@ -45,7 +45,7 @@ pub(in crate::study) fn by_size(
 /// The tables of a query, of cells of one noise.
 fn of(run: &Named, query: &QueryRow, lines: &[Line], budget: (&str, &dyn Fn(&CellRow) -> f64)) -> Page {
     let (first, said) = (lines[0].0, lines[0].0.said_but(&[]));
-    let (law, noise) = (first.law.name(), format!("{} noise{said}", first.law.name()));
+    let (law, noise) = (first.law.name(), format!("{}{said}", first.law.noise_words()));
     let title = format!(
         "{}: error by size of the count, {} by {}, {noise}",
         run.name,

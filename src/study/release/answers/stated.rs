@@ -181,8 +181,8 @@ fn of_sum(members: u64, law: LawKind, scale: f64, noise: Noise, normal: bool) ->
         Family::Laplace => Stated::exact(scale * laplace_quantile(members, 1.0 - OUTSIDE)),
         Family::DoubleGeometric => integers(IntegerNoise::DoubleGeometric(scale)),
         Family::DiscreteGaussian => integers(IntegerNoise::DiscreteGaussian(scale)),
-        // No product: it has no noise of one count.
-        Family::Euclidean => by_variance(false),
+        // It has no noise of one count.
+        Family::Euclidean | Family::Nothing => by_variance(false),
     }
 }
 

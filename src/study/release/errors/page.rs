@@ -180,7 +180,7 @@ impl<'a> Told<'a> {
             about += ".";
         }
         let (law, said) = (cell.law.name(), cell.said_but(&[AxisName::Sensitivity]));
-        let title = format!("{}: normalised L1 error, {law} noise{said}", run.name);
+        let title = format!("{}: normalised L1 error, {}{said}", run.name, cell.law.noise_words());
         let page = Page::main(title.clone()).text(about);
         let page = match self.lines.is_empty() {
             true => page,
@@ -369,13 +369,17 @@ impl<'a> Told<'a> {
             let [low, high] = [pivot.across().first()?, pivot.across().last()?];
             self.scaling(key.1, [line.get(low)?, line.get(high)?])
         });
-        Page::headed(format!("{}: published against ours, {} noise", self.run.name, self.cells[0].law.name()))
-            .text(
-                "Error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and \
+        Page::headed(format!(
+            "{}: published against ours, {}",
+            self.run.name,
+            self.cells[0].law.noise_words()
+        ))
+        .text(
+            "Error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and \
              z = (published - our mean) / standard deviation of one of our releases.",
-            )
-            .table(table)
-            .list(notes.collect())
+        )
+        .table(table)
+        .list(notes.collect())
     }
 
     /// Whether two published figures of one column and level, at the smallest and the largest budget, scale as ours do;

@@ -64,8 +64,8 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
     let name = manifest.name.clone() + &seed.map_or(String::new(), |seed| format!(", seed {seed}"));
     let (_, replicates) = replicates(lines.iter().map(|(.., row)| row.replicates));
     let said = cell.said_but(&[AxisName::Sensitivity, AxisName::Split]);
-    let (law, split) = (cell.law.name(), cell.split.label());
-    Page::main(format!("{name}: data sets side by side, {law} noise{said}, split {split}"))
+    let split = cell.split.label();
+    Page::main(format!("{name}: data sets side by side, {}{said}, split {split}", cell.law.noise_words()))
         .text(format!(
             "Normalised L1 error: the sum of |released - confidential| over a level / counts of the whole data set, \
                 mean ± standard error of {replicates} replicates."

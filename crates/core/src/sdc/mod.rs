@@ -1,0 +1,12 @@
+//! What statistical offices do to counts without a formal statement of what it pays: statistical disclosure control.
+//!
+//! [`PerturbationTable`] changes each published count by a law that depends on the count, by the key of its records (cell keys).
+//! [`round_small_counts`] makes the small counts of a tree 0 or a base, so that all its sums change little.
+//!
+//! Neither bounds what a release tells of one record. Their errors can be set beside those of methods that do.
+
+mod cell_keys;
+mod rounding;
+
+pub use cell_keys::PerturbationTable;
+pub use rounding::{check_base, round_small_counts};
