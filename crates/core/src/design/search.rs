@@ -123,7 +123,12 @@ pub fn best(
     let precision = |share: f64| precision(share).unwrap_or(f64::NAN);
     let most = (NUMBERS / answers.work().max(1)).clamp(200, COMPUTED);
     let mut search = Search { answers, goal, precision, cuts: Vec::new(), best: None, computed: 0, most };
-    search.candidate(&vec![1.0 / measured as f64; measured])?;
+    let even = vec![1.0 / measured as f64; measured];
+    if search.candidate(&even)? == 0.0 {
+        // Why it has none.
+        let why = of_queries(answers, &vec![1.0 / (search.precision)(even[0]); measured]).err();
+        return Err(why.unwrap_or_else(|| Error::parameter("queries", "no variances", "answers with noise")));
+    }
     for start in starts.iter().filter(|start| start.len() == measured) {
         // Each share is the least one at least.
         let left = 1.0 - LEAST * measured as f64;
@@ -302,6 +307,9 @@ impl<P: Fn(f64) -> f64> Search<'_, P> {
                     self.cut(&at)?
                 }
             };
+            if self.cuts.len() == before {
+                break;
+            }
             weights.clone_from(self.cuts.last().expect("one was made"));
             if left <= inverse * (1.0 + 0.1 * CLOSE) || self.computed >= self.most {
                 break;
@@ -359,12 +367,15 @@ impl<P: Fn(f64) -> f64> Search<'_, P> {
         Ok(inverse)
     }
 
-    /// The inverse variance at precisions. Its cut is kept: of the largest variance those of the worst answer of every query, the worst of
-    /// all last.
+    /// The inverse variance at precisions; 0, without a cut, where rounding leaves nothing of it. Its cut is kept: of the largest
+    /// variance those of the worst answer of every query, the worst of all last.
     fn cut(&mut self, precisions: &[f64]) -> Result<f64> {
         self.computed += 1;
         let variances: Vec<f64> = precisions.iter().map(|p| 1.0 / p).collect();
-        let of_queries = of_queries(self.answers, &variances)?;
+        let of_queries = match of_queries(self.answers, &variances) {
+            Err(Error::NotConverged { .. }) => return Ok(0.0),
+            told => told?,
+        };
         let reached = self.goal.of(&of_queries);
         if reached.is_nan() || reached <= 0.0 {
             return Err(Error::parameter(
