@@ -26,9 +26,9 @@ const MOST: u64 = 1000;
 ///
 /// let tree = Hierarchy::from_parents(&[0, 0, 0, 0])?;
 /// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
-/// // 1 + 1 + 7: one of the two becomes 3.
-/// let rounded = round_small_counts(&tree, &[9, 1, 1, 7], 3, &mut rng)?;
-/// assert_eq!((rounded[0], rounded[1] + rounded[2], rounded[3]), (10, 3, 7));
+/// // The 1 becomes 0 and the 2 becomes 3: their sum stays.
+/// let rounded = round_small_counts(&tree, &[10, 1, 2, 7], 3, &mut rng)?;
+/// assert_eq!(rounded, [10, 0, 3, 7]);
 /// # Ok::<(), congenial_core::Error>(())
 /// ```
 pub fn round_small_counts(tree: &Hierarchy, counts: &[i64], base: u64, rng: &mut Stream) -> Result<Vec<i64>> {
