@@ -14,9 +14,7 @@ use crate::input::{
 };
 use crate::law::EuclideanLaplace;
 use crate::methods::{On, OnTable, OnTree, Problem, Streams};
-use crate::privacy::{
-    Amount, Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian,
-};
+use crate::privacy::{Amount, Budget, Calibration, Declared, LatticeShape, Split, generalized_gaussian};
 use crate::rng::{Role, TaskKey};
 use excluded::Excluded;
 pub use resolved::{absolute, invariant_blocks, resolved};
@@ -116,13 +114,7 @@ impl Cell {
 
     /// What its method is asked to serve: its noise on these counts, with the streams of its releases.
     pub fn problem<'a>(&'a self, subject: &'a Subject) -> Problem<'a> {
-        let place = match subject {
-            Subject::Hierarchy(table) => {
-                let HierarchyTable { hierarchy, counts, region, .. } = table;
-                On::Tree(OnTree { hierarchy, counts, region, piece: None })
-            }
-            Subject::Table(table) => On::Table(on_table(table)),
-        };
+        let place = on(subject);
         let Self { at: Point { method, law, seed, .. }, epsilon, calibration, .. } = self;
         let noise = method.noise_like().map_or(self.streams, |other| self.with(other, subject).streams);
         let key = TaskKey { seed: *seed, cell: self.streams, replicate: 0, role: Role::Noise };
@@ -186,7 +178,8 @@ impl Plan {
                 let serves = cell.at.method.serves(cell.at.law, place);
                 let serves =
                     serves.and_then(|()| cell.part.serves(cell.at.method, cell.at.law, place, lagged));
-                let serves = serves.and_then(|()| fits(cell.at.method, &subject));
+                let fits = || cell.at.method.fits(on(&subject)).map_err(|e| e.to_string());
+                let serves = serves.and_then(|()| fits());
                 serves.map_err(|reason| unserved(&config, block, cell.at.method, &reason))?;
                 let paid = cell.paid.map(|paid| paid.exact());
                 let this = Some((cell.streams, paid.clone()));
@@ -429,11 +422,7 @@ fn on_levels(at: &Point, epsilon: f64, levels: usize) -> crate::Result<Calibrati
 
 fn budget(at: &Point, epsilon: f64, split: Split) -> Budget {
     let &Point { law, delta, sensitivity, .. } = at;
-    let guarantee = match law.facts().accountant {
-        None => Guarantee::Pure,
-        Some(accountant) => Guarantee::Concentrated { delta: delta.unwrap_or(f64::NAN), accountant },
-    };
-    Budget { epsilon, guarantee, sensitivity, split }
+    Budget { epsilon, guarantee: law.guarantee(delta), sensitivity, split }
 }
 
 /// By a share of a budget the variance of the noise that it buys on a level. Errors: a budget that the law does not take; of a share, noise
@@ -562,22 +551,15 @@ fn places(data: &DataSource) -> Vec<Place> {
     }
 }
 
-/// A table as methods see it.
-fn on_table(table: &InvariantTable) -> OnTable<'_> {
-    OnTable {
-        invariant: &table.invariant,
-        inequalities: &table.inequalities,
-        region: &table.region,
-        counts: &table.counts,
-        known: &table.known,
-    }
-}
-
-/// Whether the options of a method fit the data. Errors: why not.
-fn fits(method: Method, subject: &Subject) -> std::result::Result<(), String> {
+/// The counts as methods see them.
+fn on(subject: &Subject) -> On<'_> {
     match subject {
-        Subject::Hierarchy(_) => Ok(()),
-        Subject::Table(table) => method.fits(on_table(table)).map_err(|e| e.to_string()),
+        Subject::Hierarchy(HierarchyTable { hierarchy, counts, region, .. }) => {
+            On::Tree(OnTree { hierarchy, counts, region, piece: None })
+        }
+        Subject::Table(InvariantTable { invariant, inequalities, region, counts, known, .. }) => {
+            On::Table(OnTable { invariant, inequalities, region, counts, known })
+        }
     }
 }
 

@@ -77,7 +77,14 @@ pub(super) fn said(
         let chain = |at: &Vec<u32>| at.iter().map(|&place| values[place as usize][target]).collect();
         let all: Vec<Vec<f64>> = chains.at.iter().map(chain).collect();
         let mixing = Mixing::of(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        (Said::of_draws(all.concat(), wish.level), mixing)
+        let all = all.concat();
+        let is_true = match targets[target] {
+            Target::Count(v) if noisy.may_be_true(v) => {
+                Some(all.iter().filter(|count| **count == noisy.values[v]).count() as f64 / all.len() as f64)
+            }
+            _ => None,
+        };
+        (Said { is_true, ..Said::of_draws(all, wish.level) }, mixing)
     };
     let (said, mixing): (Vec<Said>, Vec<Option<Mixing>>) = (0..targets.len()).into_par_iter().map(of).unzip();
     let worst = |a: Mixing, b: Mixing| Mixing {
@@ -146,6 +153,11 @@ fn passes(noisy: &Noisy, tree: &Hierarchy, level: f64) -> Result<usize> {
 }
 
 impl Walked {
+    /// Whether the chains mixed well enough to be taken for the posterior.
+    pub(super) fn has_converged(&self) -> bool {
+        self.mixing.is_none_or(|mixing| mixing.converged())
+    }
+
     /// What the posterior rests on, in words.
     pub(super) fn words(&self, draws: usize) -> String {
         let start = match self.unforgotten {
@@ -155,7 +167,7 @@ impl Walked {
             ),
         };
         let mixing = self.mixing.map_or(String::new(), |mixing| {
-            let verdict = match mixing.converged() {
+            let verdict = match self.has_converged() {
                 true => String::new(),
                 false => format!(
                     " That is not enough: want at least {LEAST_ESS} and at most {MOST_RHAT}, take none of it for sure."

@@ -124,7 +124,7 @@ impl File<'_> {
     pub(in crate::infer) fn method(&self, rows: &[usize], place: Place) -> Result<Method> {
         let table = self.table;
         let name = self.one(self.method.map_or_else(|| table.column("method"), Ok)?, rows)?;
-        let is_known = |kind: &&MethodKind| kind.facts().states_loss && kind.somewhere(place).is_ok();
+        let is_known = |kind: &&MethodKind| kind.somewhere(place).is_ok();
         let kind = MethodKind::named(name).filter(|kind| !kind.is_own() && is_known(&kind));
         let kind = kind.ok_or_else(|| {
             let known = MethodKind::ALL.iter().filter(is_known);
@@ -145,14 +145,17 @@ impl File<'_> {
                     format!("`options` = `{option}`, want name=value with an option of {name}: {known}");
                 return Err(table.bad_row(rows[0], message));
             };
-            given.insert(name, value);
+            if given.insert(name, value).is_some() {
+                let message = format!("`options` = `{options}`, want {name} once");
+                return Err(table.bad_row(rows[0], message));
+            }
         }
         let mut values: HashMap<&str, Value> = HashMap::new();
         for option in kind.facts().options {
             let Some(text) = given.get(option.key) else { continue };
             let read = match option.kind {
                 Kind::Flag => text.parse().ok().map(Given::Flag),
-                Kind::Count(_) => text.parse().ok().map(Given::Integer),
+                Kind::Count(_) | Kind::Whole(_) => text.parse().ok().map(Given::Integer),
                 Kind::Number { .. } => text.parse().ok().map(Given::Number),
                 _ => Some(Given::Text((*text).to_owned())),
             };
@@ -161,7 +164,32 @@ impl File<'_> {
             })?;
             values.insert(option.key, value);
         }
-        Ok(kind.with(|option| values.get(option.key).copied().or_else(|| option.default())))
+        let method = kind.with(|option| values.get(option.key).copied().or_else(|| option.default()));
+        method.takes().map_err(|e| table.bad_row(rows[0], format!("`options` = `{options}`: {e}")))?;
+        Ok(method)
+    }
+
+    /// The law of a method that draws no noise. `groups`: as of [`File::noise`]. Refused: a law that is another, a scale or a variance
+    /// that is not blank or 0; no count that is not known.
+    pub(in crate::infer) fn no_noise(&self, groups: &[(usize, usize)]) -> Result<LawKind> {
+        let table = self.table;
+        if groups.is_empty() {
+            return Err(Failure::data(&table.path, "every count is known: there is nothing to infer"));
+        }
+        let law = LawKind::ALL.iter().copied().find(|law| !law.is_noise()).expect("a law without noise");
+        let columns = [(self.law, law.name()), (self.scale, "0"), (self.variance, "0")];
+        for (place, wanted) in columns.into_iter().filter_map(|(place, wanted)| Some((place?, wanted))) {
+            let is_wanted = |text: &str| match wanted {
+                "0" => text.is_empty() || text.parse() == Ok(0.0),
+                wanted => text.is_empty() || text == wanted,
+            };
+            if let Some(&(row, _)) = groups.iter().find(|(row, _)| !is_wanted(table.text(*row, place))) {
+                let (name, text) = (&table.columns[place], table.text(row, place));
+                let message = format!("`{name}` = `{text}`, want `{wanted}`: the method draws no noise");
+                return Err(table.bad_row(row, message));
+            }
+        }
+        Ok(law)
     }
 
     /// The law, whether it is assumed, and the scale of each group. `groups`: by row whose count is not known its group, of so many,

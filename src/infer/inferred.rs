@@ -9,7 +9,7 @@ use super::noisy::Structure;
 use super::posterior::Believed;
 use super::ratios::{Ratio, RatioRow};
 use super::target::Target;
-use super::{Noisy, Wish, model, pivots, posterior, ratios, raw, table_posterior};
+use super::{Noisy, Wish, customary, model, pivots, posterior, ratios, raw, table_posterior};
 use crate::failure::Result;
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(super) fn of(
     districts: Vec<District>,
 ) -> Result<Inferred> {
     let modelled = wish.model.as_ref().map(|model| model::of(wish, &noisy, leaves, model)).transpose()?;
-    let projected = noisy.method.kind().is_free() && wish.prior.is_none();
+    let projected = noisy.law.is_noise() && noisy.method.kind().is_free() && wish.prior.is_none();
     if projected {
         raw::project(&mut noisy).map_err(|e| noisy.refused(e))?;
     }
@@ -60,6 +60,11 @@ pub(super) fn of(
     let mut targets: Vec<Target> = (0..counts).map(|count| noisy.target(count)).collect();
     targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
     let (said, draws, prior, chains, kept) = match &wish.prior {
+        prior if !noisy.law.is_noise() => {
+            let Believed { said, draws, words, chains, kept } =
+                customary::said(wish, (&noisy, leaves), &targets)?;
+            (said, draws, prior.as_ref().map(|_| words), chains, kept)
+        }
         None => {
             let (said, draws) = pivots::said(wish, &noisy, &targets)?;
             (said, draws, None, None, Vec::new())
@@ -74,14 +79,14 @@ pub(super) fn of(
     };
     let bounds = Bounds::new(&noisy);
     let interval = |(place, (target, said)): (usize, (&Target, Said))| {
-        let Said { estimate, deviation, low, high, by, naive } = said;
+        let Said { estimate, deviation, low, high, by, naive, is_true } = said;
         let (of, count) = match place.checked_sub(counts) {
             None => (Ok(noisy.level(place)), Some(place)),
             Some(district) => (Err(districts[district].name.clone()), None),
         };
         let half = 0.5 * (high - low);
         let (low, high, met) = bounds.meet(target, low, high);
-        Interval { of, count, estimate, deviation, half, low, high, met, by, band: None, naive }
+        Interval { of, count, estimate, deviation, half, low, high, met, by, band: None, naive, is_true }
     };
     let mut intervals: Vec<Interval> = targets.iter().zip(said).enumerate().map(interval).collect();
     if wish.bands {
@@ -90,7 +95,8 @@ pub(super) fn of(
     let names: Vec<&str> = districts.iter().map(|district| &*district.name).collect();
     let ratios::Told { ratios, draws: ratio_draws } = ratios::of(wish, &noisy, &names, &targets[counts..])?;
     let is_normal = intervals.iter().any(|interval| interval.by == By::Normal);
-    let is_guaranteed = prior.is_none() && noisy.has_law() && !is_normal;
+    let has_law = noisy.has_law() && !is_normal || !noisy.law.is_noise();
+    let is_guaranteed = prior.is_none() && has_law;
     let (queries, level) = (wish.queries.clone(), wish.level);
     Ok(Inferred {
         noisy,
@@ -110,6 +116,12 @@ pub(super) fn of(
 }
 
 impl Inferred {
+    /// Whether an interval holds at least the level, whatever the counts are.
+    pub fn guarantees(&self, interval: &Interval) -> bool {
+        let is_told_by_value = !self.noisy.law.is_noise() && matches!(interval.by, By::Law | By::Bound);
+        self.is_guaranteed || is_told_by_value
+    }
+
     /// The ratios as rows.
     pub fn ratio_rows(&self) -> Vec<RatioRow> {
         let met = |ratio: &Ratio| if ratio.is_empty { Met::Empty } else { Met::Whole };

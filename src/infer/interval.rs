@@ -4,12 +4,15 @@ use super::noisy::{Noisy, Structure};
 use super::reach::Reach;
 use super::target::Target;
 use crate::diagnostics::Moments;
+use crate::inference::CountLaw;
 
 /// How an interval was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// From the law of the error.
     Law,
+    /// Between bounds that leave at least the chance of the level whatever the law of the error is.
+    Bound,
     /// By draws of the error, which do not depend on the counts: the k-th smallest of n has at least the chance `k/(n + 1)` to
     /// be no smaller than another.
     Draws,
@@ -26,6 +29,7 @@ impl By {
     pub fn word(self) -> &'static str {
         match self {
             Self::Law => "law",
+            Self::Bound => "bound",
             Self::Draws => "draws",
             Self::Normal => "normal",
             Self::Bootstrap => "bootstrap",
@@ -66,11 +70,21 @@ pub(super) struct Said {
     pub(super) high: f64,
     pub(super) by: By,
     pub(super) naive: f64,
+    /// The probability that what was released is the true count, where it is told.
+    pub(super) is_true: Option<f64>,
 }
 
 impl Said {
     pub(super) fn around(estimate: f64, half: f64, deviation: f64, by: By) -> Self {
-        Self { estimate, deviation, low: estimate - half, high: estimate + half, by, naive: f64::NAN }
+        let (low, high) = (estimate - half, estimate + half);
+        Self { estimate, deviation, low, high, by, naive: f64::NAN, is_true: None }
+    }
+
+    /// What the law of a posterior says: its mean, with equal tails.
+    pub(super) fn of_law(law: &CountLaw, level: f64) -> Self {
+        let (low, high) = law.interval(level);
+        let own = Self::around(law.mean(), 0.0, libm::sqrt(law.variance()), By::Posterior);
+        Self { low: low as f64, high: high as f64, ..own }
     }
 
     /// What draws of a posterior say: their mean, and the ranks on either side of which lie at most as many as the level leaves.
@@ -81,8 +95,7 @@ impl Said {
         let draws = values.len();
         let beyond = libm::floor(0.5 * (1.0 - level) * (draws + 1) as f64) as usize;
         let (low, high) = (values[beyond.max(1) - 1], values[draws - beyond.max(1)]);
-        let (estimate, deviation) = (moments.mean(), moments.deviation());
-        Self { estimate, deviation, low, high, by: By::Posterior, naive: f64::NAN }
+        Self { low, high, ..Self::around(moments.mean(), 0.0, moments.deviation(), By::Posterior) }
     }
 }
 
@@ -95,7 +108,7 @@ pub struct Interval {
     pub count: Option<usize>,
     /// Released, the estimate of least squares where values do not add up, or the posterior mean.
     pub estimate: f64,
-    /// The standard deviation of its error, in counts.
+    /// The standard deviation of its error, in counts; NaN where it depends on the counts, and nothing is known of it.
     pub deviation: f64,
     /// Half the width of the interval, before it met anything.
     pub half: f64,
@@ -109,6 +122,9 @@ pub struct Interval {
     pub by: By,
     /// The ends of a band that holds for all counts of its level, or for all districts or queries, at once.
     pub band: Option<Band>,
+    /// The probability that what was released is the true count: given the release, or, without noise, that value alone, of which it is a
+    /// lower bound where counts were rounded.
+    pub is_true: Option<f64>,
     /// How often an interval by the law of the noise alone would hold, beside a bootstrap; NaN where there is none.
     pub naive: f64,
 }

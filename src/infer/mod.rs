@@ -9,6 +9,7 @@
 
 mod area_tables;
 mod conditioned;
+mod customary;
 mod districts;
 mod drawn;
 mod entries;
@@ -75,7 +76,7 @@ pub fn infer(wish: &Wish) -> Result<Inferred> {
     if wish.bands && wish.prior.is_some() {
         return Err(Failure::Usage("bands: want no prior, a posterior has none here".into()));
     }
-    for (given, what) in [(wish.bounds.is_some(), "--bounds"), (wish.draws > 0, "draws")] {
+    for (given, what) in [(wish.bounds.is_some(), "--bounds"), (wish.draws > 0, "--draws")] {
         if given && wish.prior.is_none() {
             return Err(Failure::Usage(format!("{what}: want a prior, too")));
         }

@@ -1,10 +1,11 @@
 //! The nodes of a tree, from a noisy file.
 
 use super::file::{File, Told};
-use crate::catalogue::Place;
+use crate::catalogue::{Method, Place};
 use crate::failure::{Failure, Result};
 use crate::input::{depth, names_above};
 use crate::invariant::Hierarchy;
+use crate::sdc::Publishing;
 use std::collections::HashMap;
 
 /// The nodes of a tree.
@@ -36,8 +37,12 @@ impl Nodes {
         let method = file.method(&row_of_node, Place::Tree { inequalities: false })?;
         let measured = (0..nodes).filter(|&v| !known[v]).map(|v| (row_of_node[v], tree.level(v)));
         let (levels, place) = (file.keys.len() + 1, Place::Tree { inequalities: false });
-        let (law, assumed, scales) =
-            file.noise(&measured.collect::<Vec<_>>(), (levels, "each level"), place)?;
+        let measured: Vec<(usize, usize)> = measured.collect();
+        let publishing = method.publishing().map_err(|e| Failure::data(&table.path, e.to_string()))?;
+        let (law, assumed, scales) = match publishing {
+            None => file.noise(&measured, (levels, "each level"), place)?,
+            Some(_) => (file.no_noise(&measured)?, false, vec![0.0; levels]),
+        };
         file.check_integers(method, law, &values, &row_of_node)?;
         if let Some(v) = values.iter().position(|value| *value < 0.0).filter(|_| method.nonnegative()) {
             let want = format!(", want none below 0: {} releases none", method.name());
@@ -54,7 +59,10 @@ impl Nodes {
             false => tree,
         };
         if !method.kind().is_free() {
-            file.check_sums(&tree, &values, &row_of_node)?;
+            file.check_sums(&tree, (&values, method.releases_integers(law)), &row_of_node)?;
+        }
+        if let Some(publishing) = publishing {
+            file.check_published((&publishing, method), &tree, &values, &row_of_node)?;
         }
         Ok((Self { tree, names }, Told { values, integers, law, assumed, scales, method }))
     }
@@ -162,13 +170,69 @@ impl File<'_> {
     }
 
     /// Refuses a release that was to add up and does not: exactly for integers, to rounding for reals.
-    fn check_sums(&self, tree: &Hierarchy, values: &[f64], rows: &[usize]) -> Result<()> {
+    fn check_sums(
+        &self,
+        tree: &Hierarchy,
+        (values, are_integers): (&[f64], bool),
+        rows: &[usize],
+    ) -> Result<()> {
         for v in (0..tree.nodes()).filter(|&v| !tree.is_leaf(v)) {
-            let sum: f64 = tree.children(v).map(|child| values[child]).sum();
-            let size: f64 = tree.children(v).map(|child| values[child].abs()).sum::<f64>() + 1.0;
-            if (sum - values[v]).abs() > 1e-6 * size {
+            let children = || tree.children(v).map(|child| values[child]);
+            let (sum, adds_up) = match are_integers {
+                true => {
+                    let sum: i128 = children().map(|value| value as i128).sum();
+                    (sum as f64, sum == values[v] as i128)
+                }
+                false => {
+                    let (sum, size): (f64, f64) = (children().sum(), children().map(f64::abs).sum());
+                    (sum, (sum - values[v]).abs() <= 1e-6 * (size + 1.0))
+                }
+            };
+            if !adds_up {
                 let want = format!(
                     ", and what is below it adds up to {sum}: want the sum, or the method unconstrained"
+                );
+                return Err(self.bad_value(rows[v], want));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what a method without noise never publishes: a value of a leaf, or of every node; counts that are known of one that keeps
+    /// none; a sum that is too far from what is below it.
+    fn check_published(
+        &self,
+        (publishing, method): (&Publishing, Method),
+        tree: &Hierarchy,
+        values: &[f64],
+        rows: &[usize],
+    ) -> Result<()> {
+        let name = method.name();
+        let every = matches!(publishing, Publishing::CellKeys(_));
+        if let Some(v) = (0..tree.nodes()).find(|&v| tree.is_known(v)).filter(|_| !every) {
+            return Err(self.bad_value(rows[v], format!(" is known, want none: under {name} all may change")));
+        }
+        let mut possible = vec![(0i128, 0i128); tree.nodes()];
+        for v in (0..tree.nodes()).rev() {
+            let below = tree.children(v).fold((0, 0), |sum: (i128, i128), child| {
+                (sum.0 + possible[child].0, sum.1 + possible[child].1)
+            });
+            let value = values[v] as i64;
+            let own = match every || tree.is_leaf(v) {
+                true if tree.is_known(v) => Some((value, value)),
+                true => publishing.possible(value),
+                false => continue,
+            };
+            let Some((least, most)) = own else {
+                let options = method.all_options();
+                let want = format!(", want 0 or more than {} with {options}", publishing.unpublished());
+                return Err(self.bad_value(rows[v], want));
+            };
+            possible[v] = (least.into(), most.into());
+            if !tree.is_leaf(v) && (below.1 < possible[v].0 || below.0 > possible[v].1) {
+                let want = format!(
+                    " was a count from {least} to {most}, and what is below it from {} to {} together: want those of one table",
+                    below.0, below.1
                 );
                 return Err(self.bad_value(rows[v], want));
             }

@@ -227,6 +227,12 @@ impl Noisy {
         Failure::data(&self.path, message)
     }
 
+    /// Whether what was released of a node may be the true count, and is not known to be: an integer of at least 0.
+    pub(super) fn may_be_true(&self, node: usize) -> bool {
+        let is_open = matches!(&self.structure, Structure::Tree(nodes) if !nodes.tree.is_known(node));
+        is_open && self.integers && self.values[node] >= 0.0
+    }
+
     /// The noise of every level. What it pays is not looked at.
     pub fn calibration(&self) -> Calibration {
         Calibration { scales: self.scales.clone(), epsilon: 1.0, delta: 0.0 }
@@ -245,6 +251,7 @@ impl Noisy {
     /// every method moves noise under equations alone, whatever the counts are; on a tree least squares does.
     pub fn is_pivot(&self) -> bool {
         match &self.structure {
+            _ if !self.law.is_noise() => false,
             _ if self.method.kind().is_free() => true,
             Structure::Tree(_) => {
                 !self.method.nonnegative() && (self.is_linear() || self.method.conditions())

@@ -3,10 +3,13 @@
 use super::{By, Inferred, Interval, Met, Ratio};
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, counted, grouped, line, place, thousands};
+use crate::sdc::Publishing;
 use std::collections::HashSet;
 
 /// Nodes of a level that are shown by name at most.
 const SHOWN: usize = 20;
+/// Published counts of which it is told how likely they are true, from 0.
+const SMALL: u64 = 5;
 /// Places of marks in a figure, beside and above each other: of marks of a level at one place the first is drawn.
 const PLACES: [f64; 2] = [90.0, 45.0];
 
@@ -18,13 +21,13 @@ impl Inferred {
         let named = (0..levels).filter(|&level| self.of_level(level).count() <= SHOWN);
         let page = named.fold(page, |page, level| page.and(self.nodes(level)));
         let model = self.modelled.as_ref().map(|modelled| modelled.page(&percent(self.level)));
-        page.and(self.queried()).and(self.ratios()).and(model.unwrap_or_default())
+        page.and(self.queried()).and(self.small()).and(self.ratios()).and(model.unwrap_or_default())
     }
 
     /// The heading of the page.
     pub fn title(&self) -> String {
-        let (method, law) = (self.noisy.method_words(), self.noisy.law.name());
-        format!("{}: {method}, {law} noise", place(&self.noisy.path))
+        let (method, noise) = (self.noisy.method_words(), self.noisy.law.noise_words());
+        format!("{}: {method}, {noise}", place(&self.noisy.path))
     }
 
     fn of_level(&self, level: usize) -> impl Iterator<Item = &Interval> {
@@ -38,6 +41,9 @@ impl Inferred {
     /// What the intervals promise, in words.
     fn promise(&self) -> String {
         let percent = percent(self.level);
+        if !self.noisy.law.is_noise() {
+            return self.promise_by_value(&percent);
+        }
         if let Some(prior) = &self.prior {
             let draws = match (&self.chains, self.draws) {
                 (Some(walked), draws) => walked.words(draws),
@@ -116,7 +122,7 @@ impl Inferred {
                 |of: &dyn Fn(&Interval) -> bool| thousands(own.iter().filter(|i| of(i)).count() as f64);
             let by = grouped(own.iter().map(|i| i.by.word()), |word| *word);
             let mut row = vec![name.to_owned(), thousands(own.len() as f64), scale];
-            row.push(format!("{:.2}", mean(&|i| i.deviation)));
+            row.push(deviation(mean(&|i| i.deviation)));
             row.push(format!("{:.2}", mean(&|i| i.half)));
             row.extend([number(&|i| i.met == Met::Cut), number(&|i| i.met == Met::Empty)]);
             row.push(by.iter().map(|words| words[0]).collect::<Vec<_>>().join(", "));
@@ -132,8 +138,8 @@ impl Inferred {
         let mut rows: Vec<Vec<String>> = Vec::new();
         for level in 0..noisy.levels() {
             let scale = match (noisy.scale(level), noisy.is_table()) {
-                (None, false) => "known".to_owned(),
-                (None, true) => "-".to_owned(),
+                (None, false) if noisy.law.is_noise() => "known".to_owned(),
+                (None, _) => "-".to_owned(),
                 (Some(scale), _) => format!("{scale:.4}"),
             };
             rows.push(row(noisy.level_name(level), scale, self.of_level(level).collect()));
@@ -258,15 +264,115 @@ impl Inferred {
         header.extend(["low".to_owned(), "high".into(), "met".into()]);
         let row = |(name, i): (String, &Interval)| {
             let met = if i.met == Met::Whole { String::new() } else { i.met.word().to_owned() };
-            vec![name, count(i.estimate), format!("{:.2}", i.deviation), count(i.low), count(i.high), met]
+            vec![name, count(i.estimate), deviation(i.deviation), count(i.low), count(i.high), met]
         };
         Table::new(1, header, intervals.map(row).collect())
+    }
+
+    /// The base to which small counts were rounded; `None`: they were not.
+    fn base(&self) -> Option<u64> {
+        match self.noisy.method.publishing() {
+            Ok(Some(Publishing::Rounding { base })) => Some(base),
+            _ => None,
+        }
+    }
+
+    /// What intervals promise of a release without noise, in words.
+    fn promise_by_value(&self, percent: &str) -> String {
+        let is_found = |by: By| self.intervals.iter().any(|interval| interval.by == by);
+        let [by_law, by_bound, believed] = [By::Law, By::Bound, By::Posterior].map(is_found);
+        let mut words = vec![format!("{} states no loss.", self.noisy.method_words())];
+        if self.base().is_some() {
+            words.push(
+                "Each interval has all counts that may have been published so, and perhaps more: of a sum those that its leaves \
+                 together may have."
+                    .to_owned(),
+            );
+        } else if by_law {
+            words.push(format!(
+                "Each interval found by `law` holds the confidential count with a chance of at least {percent} %, whatever it is, by \
+                 its own published value alone."
+            ));
+        }
+        if by_bound && self.base().is_none() {
+            words.push(
+                "Those of districts do so by Bernstein's inequality: the errors of leaves do not depend on each other."
+                    .to_owned(),
+            );
+        }
+        if let Some(prior) = &self.prior {
+            let draws = match self.draws {
+                0 => String::new(),
+                draws => {
+                    let draws = thousands(draws as f64);
+                    format!(
+                        " Those of districts are given the values of their leaves, and rest on {draws} independent draws."
+                    )
+                }
+            };
+            if believed {
+                words.push(format!(
+                    "Each interval found by `posterior` holds {percent} % of the posterior, with equal tails, given the \
+                     published value of that count alone.{draws}"
+                ));
+            }
+            words.push(format!(
+                "Prior of every leaf: {prior}. This is a statement of who believes the prior."
+            ));
+            if by_law && believed {
+                words
+                    .push("Counts found by `law` are sums of which the prior has no closed form.".to_owned());
+            }
+        }
+        words.join(" ")
+    }
+
+    /// How likely small released counts are the true ones, by level, where that is told.
+    fn small(&self) -> Page {
+        let noisy = &self.noisy;
+        let mut rows = Vec::new();
+        let published = (0..=SMALL).chain(self.base().filter(|base| *base > SMALL));
+        let all = (0..noisy.levels()).flat_map(|level| published.clone().map(move |y| (level, y)));
+        for (level, published) in all {
+            let is_so = |count: usize| noisy.values[count] == published as f64;
+            let told = |own: &Interval| own.is_true.filter(|_| own.count.is_some_and(is_so));
+            let all: Vec<f64> = self.of_level(level).filter_map(told).collect();
+            if !all.is_empty() {
+                let share = all.iter().sum::<f64>() / all.len() as f64;
+                let number = thousands(all.len() as f64);
+                let name = noisy.level_name(level).to_owned();
+                rows.push(vec![name, published.to_string(), number, format!("{share:.3}")]);
+            }
+        }
+        if rows.is_empty() {
+            return Page::default();
+        }
+        let true_with = if self.base().is_some() { "true with\nat least" } else { "true with" };
+        let given = match (noisy.law.is_noise(), self.base()) {
+            (true, _) => "given the release and the prior",
+            (false, None) => "given its own published value and the prior",
+            (false, Some(_)) => {
+                "given its own published value and the prior alone; what is published beside it may say more or less"
+            }
+        };
+        let header = ["counts of", "published\nas", "number", true_with];
+        let chains = match &self.chains {
+            Some(walked) if !walked.has_converged() => {
+                " They rest on chains that have not converged: take none of it for sure."
+            }
+            _ => "",
+        };
+        Page::main("What small published counts say").table(Table::new(2, header, rows)).text(format!(
+            "Means of the probability that a published count is the true one, {given}. Divide p by 1 - p for the odds.{chains}"
+        ))
     }
 
     /// By level, and for districts or queries, the estimates with the ends of their intervals.
     fn marks(&self) -> Vec<(String, Vec<[f64; 3]>)> {
         let noisy = &self.noisy;
-        let levels = (0..noisy.levels()).filter(|&level| noisy.is_table() || noisy.scale(level).is_some());
+        let is_open =
+            |&level: &usize| noisy.is_table() || !noisy.law.is_noise() || noisy.scale(level).is_some();
+        let levels = (0..noisy.levels()).filter(is_open);
         let level = |level: usize| (noisy.level_name(level).to_owned(), self.of_level(level).collect());
         let queries: Vec<&Interval> = self.of_queries().collect();
         let queries = (!queries.is_empty()).then(|| (self.queries_word().to_owned(), queries));
@@ -353,6 +459,11 @@ fn thin(levels: Vec<(String, Vec<Mark>)>) -> (Vec<Series>, bool) {
     let drawn: Vec<Series> = levels.into_iter().map(series).collect();
     let after: usize = drawn.iter().map(|series| series.marks.len()).sum();
     (drawn, after < before)
+}
+
+/// A standard deviation in words, where it is known.
+fn deviation(x: f64) -> String {
+    if x.is_nan() { "-".to_owned() } else { format!("{x:.2}") }
 }
 
 /// A number of counts in words, with a digit behind the point if it is no integer.

@@ -79,7 +79,7 @@ pub(super) fn bootstrap(estimate: f64, errors: &[f64], level: f64) -> Said {
     let side = 0.5 * (1.0 + level);
     let (above, below) = (upper(errors, side, |z| z), upper(errors, side, |z| -z));
     let (low, high) = (estimate - above, estimate + below);
-    Said { estimate, deviation: deviation(errors), low, high, by: By::Bootstrap, naive: f64::NAN }
+    Said { low, high, ..Said::around(estimate, 0.0, deviation(errors), By::Bootstrap) }
 }
 
 /// Errors of some targets in draws of the method, as many as serve. Errors: the method.

@@ -1,7 +1,7 @@
 //! Intervals from the posterior, with a prior of every leaf.
 
 use super::conditioned::Walked;
-use super::interval::{By, Said};
+use super::interval::Said;
 use super::leaves::Leaves;
 use super::noisy::Structure;
 use super::target::Target;
@@ -44,10 +44,10 @@ pub(super) fn tree<'a>(noisy: &'a Noisy, what: &str, may: bool) -> Result<&'a Hi
             let place = if noisy.is_table() { " of a table" } else { "" };
             let more = if may { ", or noise on the integers conditioned on counts >= 0, too" } else { "" };
             let message = format!(
-                "{what} of releases{place} by {} with {} noise; want noise on every count of a tree, as it is or conditioned on \
+                "{what} of releases{place} by {} with {}; want noise on every count of a tree, as it is or conditioned on \
                  sums{more}",
                 noisy.method_words(),
-                noisy.law.name()
+                noisy.law.noise_words()
             );
             Err(Failure::data(&noisy.path, message))
         }
@@ -105,17 +105,8 @@ pub(super) fn said(
     let mut of_sums = drawn_sums(&posterior, tree, &sums, (draws, wish.seed)).into_iter();
     let of = |target: &Target| match target {
         Target::Count(v) => {
-            let (low, high) = laws[*v].interval(wish.level);
-            let deviation = libm::sqrt(laws[*v].variance());
-            let estimate = laws[*v].mean();
-            Said {
-                estimate,
-                deviation,
-                low: low as f64,
-                high: high as f64,
-                by: By::Posterior,
-                naive: f64::NAN,
-            }
+            let is_true = noisy.may_be_true(*v).then(|| laws[*v].p(noisy.values[*v] as i64));
+            Said { is_true, ..Said::of_law(&laws[*v], wish.level) }
         }
         Target::Sum(_) => Said::of_draws(of_sums.next().unwrap_or_default(), wish.level),
     };

@@ -82,7 +82,7 @@ pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target])
     let pairs = wish.ratios.iter().map(pair).collect::<Result<Vec<_>>>()?;
     if !noisy.is_pivot() || wish.prior.is_some() {
         let message = "--ratio: want a release whose error does not depend on the counts, and no prior";
-        return Err(Failure::Usage(message.into()));
+        return Err(Failure::data(&noisy.path, message));
     }
     let own: Vec<[Target; 2]> =
         pairs.iter().map(|&(above, below)| [targets[above].clone(), targets[below].clone()]).collect();

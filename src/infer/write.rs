@@ -23,8 +23,8 @@ table! {
         name: Option<String>;
         /// released; of values that do not keep what is fixed the estimate of least squares; the mean of a posterior
         estimate: f64, "counts";
-        /// of the error
-        standard_deviation: f64, "counts";
+        /// of the error; null where it depends on the counts, and nothing is known of it
+        standard_deviation: Option<f64>, "counts";
         /// the interval begins there
         low: f64, "counts";
         /// and ends there
@@ -35,7 +35,11 @@ table! {
         band_high: Option<f64>, "counts";
         /// what the intervals hold
         level: f64, "probability";
-        /// `law` of the error; `draws` of it; `normal`, as if the error were that; `bootstrap`, which promises nothing; `posterior`
+        /// the probability that a released count is the true one, given the release and the prior: with a prior, of nodes of a tree whose
+        /// released value may be a count; of `cell-keys` and `small-count-rounding` given that value alone, and of the latter a lower bound
+        is_true: Option<f64>, "probability";
+        /// `law` of the error; `bound`, which no law of the error passes more often than the level allows; `draws` of the error; `normal`,
+        /// as if the error were that; `bootstrap`, which promises nothing; `posterior`
         found_by: String;
         /// whether an interval holds at least that, whatever the counts are
         guaranteed: bool;
@@ -233,14 +237,15 @@ fn row(inferred: &Inferred, interval: &Interval) -> IntervalRow {
         },
         name: interval.of.clone().err(),
         estimate: interval.estimate,
-        standard_deviation: interval.deviation,
+        standard_deviation: Some(interval.deviation).filter(|deviation| deviation.is_finite()),
         low: interval.low,
         high: interval.high,
         band_low: interval.band.map(|band| band.low),
         band_high: interval.band.map(|band| band.high),
         level: inferred.level,
+        is_true: interval.is_true,
         found_by: interval.by.word().to_owned(),
-        guaranteed: inferred.is_guaranteed,
+        guaranteed: inferred.guarantees(interval),
         met: interval.met.word().to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use crate::study::Gridless;
 /// Errors: a study whose budget is not split; its data; noises of which each has a best split of its own; no method that least squares
 /// speak of; a share that buys noise out of the law's range.
 pub fn queries(config: &dyn Gridless, goal: Goal) -> Result<Optimised> {
-    let splitting = config.splitting()?;
+    let (splitting, resplit) = config.splitting()?;
     let path = config.path().display().to_string();
     let refused = |e: crate::Error| Failure::Usage(format!("{path}: {e}"));
     let (shares, design) = design("", &splitting, goal).map_err(refused)?;
@@ -21,6 +21,6 @@ pub fn queries(config: &dyn Gridless, goal: Goal) -> Result<Optimised> {
             splitting.beside.join(", ")
         )
     });
-    let config = told::headed(&path, "`gls`", goal, &config.resplit(&shares));
+    let config = told::headed(&path, "`gls`", goal, &resplit(&shares));
     Ok(Optimised { goal, designs: vec![design], config, left })
 }

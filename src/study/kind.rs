@@ -1,7 +1,7 @@
 //! What a study is: how its config is checked and planned, what its tables are, and how they are read.
 
 use super::cells;
-use super::splitting::Splitting;
+use super::splitting::{Resplit, Splitting};
 use super::tell::figures::Figures;
 use super::tell::frame::{FrameRow, Framing};
 use super::tell::published::Published;
@@ -164,15 +164,11 @@ pub trait Gridless: std::fmt::Debug {
     fn verify(self: Box<Self>, manner: Manner) -> Result<String>;
     /// Its file.
     fn path(&self) -> &Path;
-    /// What its budget is split over. Errors: its data; a study whose budget is not split, or by none of whose methods least squares
-    /// answer.
-    fn splitting(&self) -> Result<Splitting<'static>> {
+    /// What its budget is split over, and what writes its text with other shares. Errors: its data; a study whose budget is not split, or
+    /// by none of whose methods least squares answer.
+    fn splitting(&self) -> Result<(Splitting<'static>, Resplit)> {
         let (path, words) = (self.path().display(), self.words());
         let want = "one whose budget is split over levels or queries";
         Err(Failure::Usage(format!("{path}: study: got {words}, want {want}")))
-    }
-    /// Its text with other shares of what its budget is split over.
-    fn resplit(&self, _: &[f64]) -> String {
-        unreachable!("its budget is not split")
     }
 }

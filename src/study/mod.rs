@@ -24,7 +24,7 @@ mod splitting;
 mod tell;
 
 pub use kind::{Configured, Curves, Document, Gridless, Listing, Planned, Study, Tables};
-pub use splitting::{Place, Splitting};
+pub use splitting::{Place, Resplit, Splitting};
 pub use tell::figures::{Figures, Sample};
 pub use tell::frame::{FrameRow, Framing};
 pub use tell::records::{FAILED, Named, PAGES, PRINTED, Records, lines};

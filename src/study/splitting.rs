@@ -24,6 +24,9 @@ pub struct Splitting<'a> {
     pub variance: Box<dyn Fn(f64) -> crate::Result<f64> + 'a>,
 }
 
+/// The text of a config with other shares of its budget.
+pub type Resplit = Box<dyn Fn(&[f64]) -> String>;
+
 /// A level, a query, or a query of a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

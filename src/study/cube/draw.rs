@@ -12,7 +12,7 @@ use crate::engine::{Drawn, Pool, Prepared, encode};
 use crate::invariant::Hierarchy;
 use crate::law::Sampler;
 use crate::methods::{IntegerNoise, OnLaw, RealNoise};
-use crate::privacy::{Budget, Guarantee, Split};
+use crate::privacy::{Budget, Split};
 use crate::rng::{Role, Stream, TaskKey, piece_stream};
 use crate::study::release::{size, size_words};
 use crate::table::Key;
@@ -195,10 +195,7 @@ pub(super) fn given(queries: &[Asked]) -> Vec<f64> {
 }
 
 pub(super) fn budget(point: &Point, split: Split) -> Budget {
-    let guarantee = match (point.delta, point.law.facts().accountant) {
-        (Some(delta), Some(accountant)) => Guarantee::Concentrated { delta, accountant },
-        _ => Guarantee::Pure,
-    };
+    let guarantee = point.law.guarantee(point.delta);
     Budget { epsilon: point.epsilon, guarantee, sensitivity: 1.0, split }
 }
 

@@ -29,7 +29,7 @@ use crate::page::{Page, counted, thousands};
 use crate::store::{About, Run, RunFolder, TableFile};
 use crate::study::cells::FailureRow;
 use crate::study::kind::{self, Configured, Document, Gridless, Listing, Study, Tables};
-use crate::study::splitting::Splitting;
+use crate::study::splitting::{Resplit, Splitting};
 use crate::study::tell::figures::{Figures, Sample};
 use crate::study::tell::records::{Named, Records};
 use crate::table;
@@ -363,12 +363,10 @@ impl Gridless for CubeConfig {
         &self.path
     }
 
-    fn splitting(&self) -> Result<Splitting<'static>> {
-        split::splitting(&Planned::new(self.clone())?)
-    }
-
-    fn resplit(&self, shares: &[f64]) -> String {
-        self.with_shares(shares)
+    fn splitting(&self) -> Result<(Splitting<'static>, Resplit)> {
+        let config = self.clone();
+        let splitting = split::splitting(&Planned::new(self.clone())?)?;
+        Ok((splitting, Box::new(move |shares| config.with_shares(shares))))
     }
 
     /// Draws all cells. Errors: one that fails, such as by an estimate that does not add up. Errors are not judged: a run has them beside

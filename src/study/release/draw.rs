@@ -12,8 +12,7 @@ pub(in crate::study) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Draw
     cell.at.method.prepare(&problem)
 }
 
-/// The plan with what mechanisms of one's own say that they pay. Errors: a method of one's own, or one that states no loss, that does not
-/// serve a cell.
+/// The plan with what mechanisms of one's own say that they pay. Errors: one that does not serve a cell.
 pub(in crate::study) fn with_own(mut plan: Plan) -> crate::failure::Result<Plan> {
     for number in 0..plan.cells.len() {
         let cell = &plan.cells[number];
@@ -21,11 +20,10 @@ pub(in crate::study) fn with_own(mut plan: Plan) -> crate::failure::Result<Plan>
         let before = number.checked_sub(1).map(|before| &plan.cells[before]);
         if let Some(same) = before.filter(|before| before.streams == cell.streams) {
             plan.cells[number].pays = same.pays;
-        } else if cell.at.method.own().is_some() || cell.pays.is_some() {
+        } else if cell.at.method.own().is_some() {
             let ready = prepare(&plan, cell);
-            let pays =
-                ready.map_err(|error| refused(&plan.config, cell.at.method, &error.to_string()))?.pays();
-            plan.cells[number].pays = pays.or(cell.pays);
+            let ready = ready.map_err(|error| refused(&plan.config, cell.at.method, &error.to_string()))?;
+            plan.cells[number].pays = ready.pays();
         }
     }
     Ok(plan)

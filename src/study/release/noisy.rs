@@ -14,9 +14,9 @@ const FILE: &str = "release.parquet";
 /// Coefficients of a matrix that stands in the footer at most.
 const COEFFICIENTS: usize = 1_000_000;
 
-/// Whether a noisy file says all of the law of a cell's releases: it has noise, and no inequalities between nodes.
+/// Whether a noisy file says all of the law of a cell's releases: there are no inequalities between nodes.
 pub(super) fn has_law(plan: &Plan, cell: &Cell) -> bool {
-    cell.at.law.is_noise() && (cell.at.method.kind().is_free() || !plan.subject.ties_nodes())
+    cell.at.method.kind().is_free() || !plan.subject.ties_nodes()
 }
 
 /// Writes the release of a tree with these errors of all nodes. Errors: the disk.
@@ -146,6 +146,7 @@ impl<'a> Rows<'a> {
     fn push(&mut self, keys: &[&str], (count, error): (i64, f64), (scale, known): (f64, bool)) -> Result<()> {
         let at = &self.cell.at;
         let (law, method, options) = (at.law.name(), at.method.name(), &*self.options);
+        let scale = if at.law.is_noise() { scale } else { 0.0 };
         let row = NoisyRow { law, scale, known, method, options };
         let columns = self.file.row()?;
         match self.integers {

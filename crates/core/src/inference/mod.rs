@@ -22,6 +22,7 @@ mod regression;
 pub(crate) mod shapes;
 mod splits;
 mod sum_law;
+mod sum_prior;
 
 pub use conditioned::{Chains, Conditioned, Proposal};
 pub use joint_law::JointLaw;
@@ -33,3 +34,4 @@ pub use prior::Prior;
 pub use ratios::{Ratios, drawn_ratios, normal_ratios};
 pub use regression::{Coefficient, Counts, Fit, Regression};
 pub use sum_law::{SumLaw, SumLaws};
+pub use sum_prior::SumPrior;

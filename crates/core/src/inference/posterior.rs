@@ -41,6 +41,18 @@ pub struct CountLaw {
 }
 
 impl CountLaw {
+    /// The law of the counts from `from` on, by the logarithms of what they weigh, but for a constant. `None`: all of it is nothing.
+    pub(crate) fn of_logs(from: i64, mut logs: Vec<f64>) -> Option<Self> {
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if !most.is_finite() {
+            return None;
+        }
+        logs.iter_mut().for_each(|log| *log = libm::exp(*log - most));
+        let total: f64 = logs.iter().sum();
+        logs.iter_mut().for_each(|p| *p /= total);
+        Some(Self { from, p: logs })
+    }
+
     /// `P(x)`.
     pub fn p(&self, x: i64) -> f64 {
         let place = x.checked_sub(self.from).and_then(|place| usize::try_from(place).ok());
@@ -61,6 +73,18 @@ impl CountLaw {
     /// The mean of a function of the count.
     pub fn mean_of(&self, of: impl Fn(i64) -> f64) -> f64 {
         self.p.iter().zip(self.from..).map(|(p, x)| p * of(x)).sum()
+    }
+
+    /// The least count that it and those below it have more than the probability u of, from 0, below 1: of a uniform u a draw.
+    pub fn quantile(&self, u: f64) -> i64 {
+        let mut below = 0.0;
+        let place = self.p.iter().position(|p| {
+            below += p;
+            below > u
+        });
+        // Rounding may leave the sum below u: then the last that has any.
+        let last = || self.p.iter().rposition(|p| *p > 0.0).unwrap_or(0);
+        self.from + place.unwrap_or_else(last) as i64
     }
 
     /// The interval with at most `(1 - level)/2` on either side.

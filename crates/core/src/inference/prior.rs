@@ -89,7 +89,7 @@ impl Prior {
     }
 
     /// The logarithm of its probability of x, but for a constant: of flat ones, and of a range [`Prior::log_mass`].
-    pub(super) fn log(self, x: i64) -> f64 {
+    pub(crate) fn log(self, x: i64) -> f64 {
         let (low, high) = self.ends();
         if x < low || x > high {
             return f64::NEG_INFINITY;
@@ -103,8 +103,20 @@ impl Prior {
         }
     }
 
+    /// `a` and `b` of the ratios of neighbours without a range: `p(x + 1)/p(x) = (a + b x)/(x + 1)` for all x >= 0.
+    pub(super) fn rise(self) -> (f64, f64) {
+        match self {
+            Self::Flat | Self::Between(..) => (1.0, 1.0),
+            Self::Poisson(mean) | Self::TruncatedPoisson { mean, .. } => (mean, 0.0),
+            Self::NegativeBinomial { mean, size } | Self::TruncatedNegativeBinomial { mean, size, .. } => {
+                let q = mean / (mean + size);
+                (q * size, q)
+            }
+        }
+    }
+
     /// The first and the last count that it allows.
-    fn ends(self) -> (i64, i64) {
+    pub(super) fn ends(self) -> (i64, i64) {
         match self {
             Self::Flat => (i64::MIN, i64::MAX),
             Self::Between(low, high) => (low, high),
@@ -136,16 +148,13 @@ impl Prior {
     /// The logarithm of the mass that the law without a range has in the range; 0 without one, minus infinity of nothing.
     ///
     /// By its terms, from the largest to either side until what is left is below 1e-17 of the sum. Errors: more than 2^24 of them.
-    pub(super) fn log_mass(self) -> Result<f64> {
-        // The terms beside one at x: over it, and what no later one is above.
-        let (up, limit): (Box<dyn Fn(f64) -> f64>, f64) = match self {
-            Self::TruncatedPoisson { mean, .. } => (Box::new(move |x| mean / (x + 1.0)), 0.0),
-            Self::TruncatedNegativeBinomial { mean, size, .. } => {
-                let q = mean / (mean + size);
-                (Box::new(move |x| q * (x + size) / (x + 1.0)), q)
-            }
-            _ => return Ok(0.0),
-        };
+    pub(crate) fn log_mass(self) -> Result<f64> {
+        if !matches!(self, Self::TruncatedPoisson { .. } | Self::TruncatedNegativeBinomial { .. }) {
+            return Ok(0.0);
+        }
+        // Ratios of neighbours, and what no later one is above.
+        let (a, limit) = self.rise();
+        let up = |x: f64| (a + limit * x) / (x + 1.0);
         let (low, high) = self.support();
         if low > high {
             return Ok(f64::NEG_INFINITY);

@@ -11,7 +11,7 @@ use super::problem::Problem;
 use super::tree::Tree;
 use crate::error::{Error, Result};
 use crate::rng::Rng;
-use crate::sdc::PerturbationTable;
+use crate::sdc::{PerturbationTable, Publishing};
 
 /// The cell key method.
 pub(super) struct CellKeys;
@@ -68,6 +68,10 @@ impl Define for CellKeys {
 
     fn takes(&self, asked: &Asked) -> Result<()> {
         Self::table(asked).map(drop)
+    }
+
+    fn publishing(&self, asked: &Asked) -> Result<Option<Publishing>> {
+        Ok(Some(Publishing::CellKeys(Self::table(asked)?)))
     }
 
     /// The key of a leaf with records is drawn: that of a sum of uniform ones. Those of other nodes are sums of them.

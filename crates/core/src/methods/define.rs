@@ -6,7 +6,7 @@ use super::choices::Choices;
 use super::draws::Draws;
 use super::facts::{Facts, Place};
 use super::laws::{Laws, RealNoise, TreeNoise};
-use super::problem::{OnTable, OnTree, Problem};
+use super::problem::{On, OnTable, OnTree, Problem};
 use super::projection::Projection;
 use super::table::Free;
 use super::tree::Tree;
@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::exact::ExactLattice;
 use crate::kernel::Forgetting;
 use crate::rng::Stream;
+use crate::sdc::Publishing;
 
 /// A method. What it does not serve it does not define: then it is refused.
 pub trait Define: Sync + 'static {
@@ -30,9 +31,15 @@ pub trait Define: Sync + 'static {
         Ok(())
     }
 
-    /// Errors: an option that does not fit a table.
-    fn fits(&self, _: &Asked, _: OnTable) -> Result<()> {
+    /// Errors: counts, or what ties them, that the method with its options does not serve.
+    fn fits(&self, _: &Asked, _: On) -> Result<()> {
         Ok(())
+    }
+
+    /// What a count that the method publishes says of the true one, if it draws no noise; `None`: it does, or nothing is known. Errors:
+    /// options that do not go together.
+    fn publishing(&self, _: &Asked) -> Result<Option<Publishing>> {
+        Ok(None)
     }
 
     /// What the method does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.

@@ -18,14 +18,16 @@ use crate::invariant::check_free;
 use crate::kernel::Forgetting;
 use crate::law::{DoubleGeometric, EuclideanLaplace};
 use crate::rng::Stream;
+use crate::sdc::Publishing;
 
 /// A method of any type.
 pub(super) trait Erased: Sync {
     fn facts(&self) -> &'static Facts;
     fn laws(&self, method: &Asked, place: Place, laws: Laws) -> Laws;
     fn takes(&self, method: &Asked) -> Result<()>;
-    fn fits(&self, method: &Asked, table: OnTable) -> Result<()>;
+    fn fits(&self, method: &Asked, place: On) -> Result<()>;
     fn projection(&self, method: &Asked) -> Option<Projection>;
+    fn publishing(&self, method: &Asked) -> Result<Option<Publishing>>;
     fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>>;
     fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>>;
     fn forgetting(&self, problem: &Problem, level: f64, rng: &mut Stream) -> Result<Option<Forgetting>>;
@@ -45,12 +47,16 @@ impl<D: Define> Erased for D {
         Define::takes(self, method)
     }
 
-    fn fits(&self, method: &Asked, table: OnTable) -> Result<()> {
-        Define::fits(self, method, table)
+    fn fits(&self, method: &Asked, place: On) -> Result<()> {
+        Define::fits(self, method, place)
     }
 
     fn projection(&self, method: &Asked) -> Option<Projection> {
         Define::projection(self, method)
+    }
+
+    fn publishing(&self, method: &Asked) -> Result<Option<Publishing>> {
+        Define::publishing(self, method)
     }
 
     fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>> {

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::exact::{ContinuousExact, ExactLattice, TreeLaw};
 use crate::imaging::SimplexValue;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law, LineLaw};
-use crate::privacy::Accountant;
+use crate::privacy::{Accountant, Guarantee};
 
 /// What noise a law is, whatever its name and its calibration: statements of privacy, closed forms and oracles are of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +187,14 @@ impl LawKind {
     /// Whether the law's privacy is stated with a delta.
     pub fn needs_delta(self) -> bool {
         self.facts().accountant.is_some()
+    }
+
+    /// The definition of privacy that noise of the law is calibrated for, with this delta, which a law that needs none does not have.
+    pub fn guarantee(self, delta: Option<f64>) -> Guarantee {
+        match self.facts().accountant {
+            None => Guarantee::Pure,
+            Some(accountant) => Guarantee::Concentrated { delta: delta.unwrap_or(f64::NAN), accountant },
+        }
     }
 
     /// Whether it is a law of the noise on all nodes of a hierarchy.

@@ -10,11 +10,12 @@ use super::known_options::NONNEGATIVE_KEY;
 use super::laws::{LawKind, Laws};
 use super::options::{OptionFacts, Value};
 use super::own::Own;
-use super::problem::{OnTable, Problem};
+use super::problem::{On, Problem};
 use super::projection::Projection;
 use crate::error::Result as Outcome;
 use crate::kernel::Forgetting;
 use crate::rng::Stream;
+use crate::sdc::Publishing;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -147,6 +148,12 @@ impl Method {
         self.facts().is_own.then(|| MethodKind::FREE.with(|_| None))
     }
 
+    /// What a count that the method publishes says of the true one, if it draws no noise; `None`: it does, or nothing is known. Errors:
+    /// options that do not go together.
+    pub fn publishing(&self) -> Outcome<Option<Publishing>> {
+        self.kind.0.publishing(&self.asked)
+    }
+
     /// The method without its options.
     pub fn kind(&self) -> MethodKind {
         self.kind
@@ -202,9 +209,9 @@ impl Method {
         self.kind.0.takes(&self.asked)
     }
 
-    /// Whether the options of the method fit a table. Errors: why not.
-    pub fn fits(&self, table: OnTable) -> Outcome<()> {
-        self.kind.0.fits(&self.asked, table)
+    /// Whether the method with its options serves the counts and what ties them. Errors: why not.
+    pub fn fits(&self, place: On) -> Outcome<()> {
+        self.kind.0.fits(&self.asked, place)
     }
 
     /// Prepares everything of a problem that does not depend on the replicate. Errors: what the method does not serve.

@@ -8,7 +8,7 @@ use super::facts::{ALL, CHAIN, Facts, on_tables};
 use super::known_options::{POSITIVE, STEPS, option, silent};
 use super::laws::RealNoise;
 use super::options::{Kind, OptionFacts, SolveFor};
-use super::problem::{OnTable, Problem};
+use super::problem::{On, OnTable, Problem};
 use super::table::by_chains;
 use crate::error::Result;
 use crate::exact::ExactLattice;
@@ -70,7 +70,8 @@ impl Define for Mis {
         &FACTS
     }
 
-    fn fits(&self, asked: &Asked, table: OnTable) -> Result<()> {
+    fn fits(&self, asked: &Asked, place: On) -> Result<()> {
+        let On::Table(table) = place else { return Ok(()) };
         asked.get::<SolveFor>(&SOLVE_FOR).order(table.invariant, table.counts).map(drop)
     }
 

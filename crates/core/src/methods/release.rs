@@ -5,7 +5,7 @@ use super::define::Define;
 use super::draws::Draws;
 use super::facts::{CONDITIONING, Facts, NO_NODES, NO_NOISE, on_tables, on_trees};
 use super::laws::{Family, LawKind, Laws, TreeNoise};
-use super::problem::{OnTable, Problem};
+use super::problem::{On, OnTable, Problem};
 use super::table::drawn;
 use super::tree::Tree;
 use crate::error::Result;
@@ -79,8 +79,11 @@ impl Define for Release {
         &FACTS
     }
 
-    fn fits(&self, _: &Asked, table: OnTable) -> Result<()> {
-        ReleaseSampler::check_table(table.invariant)
+    fn fits(&self, _: &Asked, place: On) -> Result<()> {
+        match place {
+            On::Tree(_) => Ok(()),
+            On::Table(table) => ReleaseSampler::check_table(table.invariant),
+        }
     }
 
     fn on_tree<L: TreeNoise>(&self, problem: &Problem, tree: Tree<L>) -> Result<Box<dyn Draws>> {

@@ -7,10 +7,10 @@ use super::facts::{CUSTOMARY, Facts, How, NO_NODES, NOTHING, on_trees};
 use super::known_options::option;
 use super::laws::TreeNoise;
 use super::options::{Kind, OptionFacts, OptionValue};
-use super::problem::Problem;
+use super::problem::{On, Problem};
 use super::tree::Tree;
 use crate::error::Result;
-use crate::sdc::{check_base, round_small_counts};
+use crate::sdc::{Publishing, check_base, check_rounded, round_small_counts};
 
 /// Small count rounding.
 pub(super) struct SmallCounts;
@@ -47,10 +47,20 @@ impl Define for SmallCounts {
         check_base(Self::base(asked))
     }
 
+    fn fits(&self, _: &Asked, place: On) -> Result<()> {
+        match place {
+            On::Tree(tree) => check_rounded(tree.hierarchy, tree.counts),
+            On::Table(_) => Ok(()),
+        }
+    }
+
+    fn publishing(&self, asked: &Asked) -> Result<Option<Publishing>> {
+        Publishing::rounding(Self::base(asked)).map(Some)
+    }
+
     fn on_tree<L: TreeNoise>(&self, problem: &Problem, tree: Tree<L>) -> Result<Box<dyn Draws>> {
         let base = Self::base(&problem.asked);
-        // What is refused is refused now.
-        round_small_counts(&tree.hierarchy, &tree.counts, base, &mut tree.stream(0))?;
+        check_rounded(&tree.hierarchy, &tree.counts)?;
         Ok(tree.drawn(0.0, move |tree, mut range, out| {
             range.try_for_each(|replicate| {
                 let mut rng = tree.stream(replicate);

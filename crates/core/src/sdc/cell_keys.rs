@@ -91,6 +91,28 @@ impl PerturbationTable {
         self.row(count).law.iter().copied()
     }
 
+    /// The probability that a count is published so.
+    pub fn p(&self, count: u64, published: i64) -> f64 {
+        let change = published.checked_sub_unsigned(count);
+        self.law(count).find(|(own, _)| Some(*own) == change).map_or(0.0, |(_, p)| p)
+    }
+
+    /// D: the largest change.
+    pub fn largest(&self) -> i64 {
+        self.law(u64::MAX).last().map_or(0, |(change, _)| change)
+    }
+
+    /// js: the largest count, from 1, up to which none is published; 0 without any.
+    pub fn unpublished(&self) -> i64 {
+        // The rows are those of 0 to D + js + 1.
+        self.rows.len() as i64 - self.largest() - 2
+    }
+
+    /// V: the variance of the change of every count but 0, in counts squared.
+    pub fn variance(&self) -> f64 {
+        self.law(u64::MAX).map(|(change, p)| (change * change) as f64 * p).sum()
+    }
+
     /// What is published for a count whose records have this key together, in parts of 2^64.
     pub fn publish(&self, count: u64, key: u64) -> i64 {
         let Row { law, below } = self.row(count);

@@ -33,19 +33,7 @@ const MOST: u64 = 1000;
 /// ```
 pub fn round_small_counts(tree: &Hierarchy, counts: &[i64], base: u64, rng: &mut Stream) -> Result<Vec<i64>> {
     check_base(base)?;
-    if counts.len() != tree.nodes() {
-        return Err(Error::parameter("counts", counts.len(), "one for each node"));
-    }
-    if let Some(v) = (0..tree.nodes()).find(|&v| tree.is_known(v)) {
-        return Err(Error::parameter(
-            "tree",
-            format!("node {v}, which is known"),
-            "no node that is known: all may change",
-        ));
-    }
-    if let Some(leaf) = tree.leaves().iter().find(|leaf| counts[**leaf as usize] < 0) {
-        return Err(Error::parameter("count", counts[*leaf as usize], "counts >= 0"));
-    }
+    check_rounded(tree, counts)?;
     let base = base as i64;
     // By node what its small leaves sum up to, and the increments of the least sum of squares below it and at it, ascending, each with the
     // child that takes it.
@@ -85,6 +73,24 @@ pub fn round_small_counts(tree: &Hierarchy, counts: &[i64], base: u64, rng: &mut
     }
     tree.sum_up(&mut released);
     Ok(released)
+}
+
+/// Refuses counts of a tree that are not rounded: not one for each node, a count of a leaf below 0, and nodes that are known.
+pub fn check_rounded(tree: &Hierarchy, counts: &[i64]) -> Result<()> {
+    if counts.len() != tree.nodes() {
+        return Err(Error::parameter("counts", counts.len(), "one for each node"));
+    }
+    if let Some(v) = (0..tree.nodes()).find(|&v| tree.is_known(v)) {
+        return Err(Error::parameter(
+            "tree",
+            format!("node {v}, which is known"),
+            "no node that is known: all may change",
+        ));
+    }
+    if let Some(leaf) = tree.leaves().iter().find(|leaf| counts[**leaf as usize] < 0) {
+        return Err(Error::parameter("count", counts[*leaf as usize], "counts >= 0"));
+    }
+    Ok(())
 }
 
 /// Refuses a base that is not 2 to 1000.
