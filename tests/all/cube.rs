@@ -305,6 +305,13 @@ fn wrong_input_is_refused() {
         "age = [] }",
         &["data.attributes.age", "at least one category"],
     );
+    let counts =
+        &["data.count: got `age`", "a column of its own for the counts: this one is that of an attribute"];
+    config("known = [\"county\"]", "count = \"age\"\nknown = [\"county\"]", counts);
+    let counts = &["data.count: got `town`", "this one is that of a level"];
+    config("known = [\"county\"]", "count = \"town\"\nknown = [\"county\"]", counts);
+    let counts = &["data.count: got `count`", "this one is that of an attribute"];
+    config("\"65+\"] }", "\"65+\"], count = 2 }", counts);
     config("known = [\"county\"]", "known = [\"state\"]", &["data.known: got the level `state`", "county"]);
     config(
         "known = [\"county\"]",

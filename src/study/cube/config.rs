@@ -168,9 +168,22 @@ fn data(checker: &Checker, file: &Wire, folder: &Path) -> Result<Data> {
     let tables =
         AreaTables::new(checker, &Given { levels, root, attributes, zeros, known, query: &file.query })?;
     check_shares(checker, file, &tables.queries)?;
-    let count = wire.count.clone().unwrap_or_else(|| COUNT.to_owned());
+    let count = count(checker, wire, &tables)?;
     let bounds = wire.bounds.as_ref().map(|bounds| folder.join(bounds.get_ref()));
     Ok(Data { areas: folder.join(&wire.areas), counts: folder.join(&wire.counts), count, bounds, tables })
+}
+
+/// The column of counts. Errors: it is that of a level or an attribute.
+fn count(checker: &Checker, wire: &WireData, tables: &AreaTables) -> Result<String> {
+    let count = wire.count.as_ref().map_or(COUNT, |count| count.get_ref());
+    let (of, other) = match wire.attributes.get(count) {
+        Some(attribute) => ("an attribute", attribute.span()),
+        None if tables.levels[1..].iter().any(|level| level == count) => ("a level", wire.levels.span()),
+        None => return Ok(count.to_owned()),
+    };
+    let span = wire.count.as_ref().map_or(other, Spanned::span);
+    let label = format!("want a column of its own for the counts: this one is that of {of}");
+    Err(checker.error(format!("data.count: got `{count}`"), span, label))
 }
 
 /// Refuses shares that do not add up to 1, and queries without any.

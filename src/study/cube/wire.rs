@@ -62,7 +62,8 @@ pub(super) struct WireData {
     /// and the count.
     pub(super) counts: String,
     /// Its column of counts; default "count".
-    pub(super) count: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(super) count: Option<Spanned<String>>,
     /// CSV or parquet file with bounds of answers, which `topdown` and `bluedown` keep: columns of all levels (blank below the area's), of
     /// `query`, of the attributes (as in a noisy file), and `least` and `most`, either of which may be blank. They must not be made from
     /// the counts.

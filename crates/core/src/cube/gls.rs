@@ -2,9 +2,10 @@
 
 use super::domain::runs;
 use super::measurements::{Measurements, Said};
-use super::small::{axpy, generalised_inverse, inverse, measured};
+use super::small::{add, axpy};
+use super::squares::{Filter, Stack, covariance, gains, gathered, times};
 use crate::error::{Error, Result};
-use crate::inference::shapes::{Shapes, Under};
+use crate::inference::shapes::{Shape, Shapes, Under};
 use crate::invariant::Hierarchy;
 use std::sync::Arc;
 
@@ -50,19 +51,63 @@ pub struct Gls {
     pub(super) shapes: Arc<Shapes>,
     /// By shape, by kind.
     pub(super) tables: Vec<Vec<Tables>>,
+    /// The size of the numbers that the parts of all covariances were made of.
+    pub(super) most: f64,
     /// Runs of coefficients of one kind: from where, to where, the kind.
     pub(super) runs: Vec<(usize, usize, usize)>,
 }
 
+/// By level and kind what is said, by shape and kind what follows.
+type Filtered = (Vec<Vec<Said>>, Vec<Vec<Tables>>);
+
 /// What a shape of subtrees has of a kind of coefficients.
 #[derive(Debug, Clone)]
-pub(super) struct Tables {
-    /// The covariance of the estimate from the subtree.
-    pub(super) covariance: Vec<f64>,
-    /// By what is known: how the estimate moves with it.
-    pub(super) gains: Vec<Vec<f64>>,
-    /// The (generalised) inverse of the covariance of the sum of the children's estimates; empty without children.
-    pub(super) spread: Vec<f64>,
+pub(super) enum Tables {
+    /// Where no attribute is joined.
+    One(One),
+    /// Where coefficients are vectors over the combinations of the joined attributes.
+    Joined(Joined),
+}
+
+/// What a shape of subtrees has of a kind of numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct One {
+    /// The variance of the estimate from the subtree.
+    pub(super) variance: f64,
+    /// One over the sum of the variances of the children's estimates; 0 where that is 0, and without children.
+    spread: f64,
+    /// By how much what is known moves the estimate; 0 where nothing is, or the children say it already.
+    gain: f64,
+}
+
+/// What a shape of subtrees has of a kind of vectors.
+#[derive(Debug, Clone)]
+pub(super) struct Joined {
+    /// The parts of the covariance of the estimate from the subtree.
+    pub(super) parts: Vec<f64>,
+    /// Row by row of the vector, by how much each measurement less what the children say of it moves the estimate.
+    gains: Vec<f64>,
+    pub(super) spread: Spread,
+    /// The largest size of numbers that its parts were made of.
+    pub(super) most: f64,
+}
+
+/// How what a table has more than its children's estimates together goes to these.
+#[derive(Debug, Clone)]
+pub(super) enum Spread {
+    /// To each alike, where all are of one shape: this part of it. (A leaf's is 0.)
+    Evenly(f64),
+    /// By shape of children.
+    By(Vec<Given>),
+}
+
+/// A child's estimate, given the sum of all children's tables.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    /// Row by row, by how much it moves with that sum.
+    pub(super) moves: Vec<f64>,
+    /// The parts of its covariance where the sum is known.
+    pub(super) parts: Vec<f64>,
 }
 
 impl Gls {
@@ -73,8 +118,15 @@ impl Gls {
     pub fn new(tree: &Hierarchy, measurements: Measurements) -> Result<Self> {
         let shapes = Arc::new(Shapes::of(tree, &[]));
         let (runs, all) = (runs(&measurements.domain.free_sizes()), measurements.variances.clone());
-        let mut gls =
-            Self { tree: tree.clone(), measurements, said: Vec::new(), shapes, tables: Vec::new(), runs };
+        let mut gls = Self {
+            tree: tree.clone(),
+            measurements,
+            said: Vec::new(),
+            shapes,
+            tables: Vec::new(),
+            most: 0.0,
+            runs,
+        };
         gls.reweigh(all)?;
         Ok(gls)
     }
@@ -83,11 +135,27 @@ impl Gls {
     /// estimate is as before.
     pub fn reweigh(&mut self, variances: Vec<Vec<Option<f64>>>) -> Result<()> {
         self.tree.check_one_per_level("variances", variances.len())?;
-        let measurements = self.measurements.with(variances)?;
-        let said: Vec<Vec<Said>> = (0..self.tree.levels()).map(|level| measurements.kinds(level)).collect();
-        let joint = measurements.domain.joint();
+        Measurements::check(&variances, self.measurements.queries.len())?;
+        let before = std::mem::replace(&mut self.measurements.variances, variances);
+        match self.filtered() {
+            Ok((said, tables)) => {
+                let sizes = tables.iter().flatten().map(Tables::most);
+                self.most = sizes.fold(0.0, f64::max);
+                (self.said, self.tables) = (said, tables);
+                Ok(())
+            }
+            Err(refused) => {
+                self.measurements.variances = before;
+                Err(refused)
+            }
+        }
+    }
+
+    /// What is said of each level, and what shapes of subtrees have of it, by kind.
+    fn filtered(&self) -> Result<Filtered> {
+        let joint = self.measurements.domain.joint();
         let shapes = &self.shapes.all;
-        let needed = shapes.len().saturating_mul(said[0].len()).saturating_mul(2 * joint * joint);
+        let needed = self.needed();
         if needed > NUMBERS {
             return Err(Error::TooLarge {
                 what: format!("the covariances of {} shapes of subtrees", shapes.len()),
@@ -96,22 +164,35 @@ impl Gls {
                 unit: "numbers",
             });
         }
+        let said: Vec<Vec<Said>> =
+            (0..self.tree.levels()).map(|level| self.measurements.kinds(level)).collect();
         let mut all: Vec<Vec<Tables>> = Vec::with_capacity(shapes.len());
         for shape in shapes {
-            let children: &[(u32, u32)] = match &shape.under {
-                Under::Leaf(_) => &[],
-                Under::Children(children) => children,
-            };
+            let children = children(shape);
             let of_kind = |(kind, said): (usize, &Said)| {
-                let covariances =
-                    children.iter().map(|&(child, number)| (&*all[child as usize][kind].covariance, number));
-                let tables = Tables::new(said, covariances, joint);
+                let children = children.iter().map(|&(child, number)| (&all[child as usize][kind], number));
+                let tables = Tables::new(said, children, joint);
                 tables.ok_or_else(|| Error::parameter("queries of level", shape.level, WANTED))
             };
             all.push(said[shape.level].iter().enumerate().map(of_kind).collect::<Result<_>>()?);
         }
-        (self.measurements, self.said, self.tables) = (measurements, said, all);
-        Ok(())
+        Ok((said, all))
+    }
+
+    /// How many numbers are held at most: by shape and kind the parts of the covariance, the gains, and where children are of several
+    /// shapes what each of them is given their sum; by level what is said of it.
+    fn needed(&self) -> usize {
+        let (joint, kinds) = (self.measurements.domain.joint(), 1 << self.measurements.domain.free().len());
+        let of_level: Vec<usize> =
+            (0..self.tree.levels()).map(|level| self.measurements.numbers(level)).collect();
+        let square = joint.saturating_mul(joint).saturating_mul(kinds);
+        let of_shape = |shape: &Shape| {
+            let given = children(shape).len();
+            let squares = if given > 1 && joint > 1 { 1 + 2 * given } else { 1 };
+            of_level[shape.level].saturating_add(square.saturating_mul(squares))
+        };
+        let all = self.shapes.all.iter().map(of_shape).chain(of_level.iter().copied());
+        all.fold(0, usize::saturating_add)
     }
 
     /// How many numbers the covariances of all subtrees are.
@@ -134,79 +215,84 @@ impl Gls {
         &self.tables[self.shapes.of_node[v] as usize]
     }
 
-    /// Moves the sum of the estimates of a node's children, or 0 of a leaf, to the estimate from its subtree.
+    /// Moves the sum of the estimates of a node's children, or 0 of a leaf, to the estimate from its subtree, where no attribute is joined.
     ///
-    /// - `weighed`: `Σ h y / variance` over what is measured, as coefficients.
-    /// - `known`: by what is known, `y`, as coefficients; `None`: all of it is 0.
-    pub(super) fn move_up(
-        &self,
-        v: usize,
-        estimate: &mut [f64],
-        weighed: &[f64],
-        known: Option<&[f64]>,
-        scratch: &mut Vec<f64>,
-    ) {
+    /// - `weighed`: `Σ h y / variance` over what has noise, as coefficients.
+    /// - `known`: by row of all queries, of those that are known `y`, as coefficients; `None`: all of it is 0.
+    pub(super) fn move_one(&self, v: usize, estimate: &mut [f64], weighed: &[f64], known: Option<&[f64]>) {
+        let (tables, said) = (self.tables(v), &self.said[self.tree.level(v)]);
+        for &(from, to, kind) in &self.runs {
+            let Tables::One(own) = &tables[kind] else { unreachable!("nothing is joined") };
+            let (said, moved) = (&said[kind], &mut estimate[from..to]);
+            if own.gain != 0.0 {
+                let row = said.rows.iter().find(|row| row.variance == 0.0).expect("it has a gain");
+                let y = known.map(|known| &known[row.at * weighed.len()..][from..to]);
+                for (i, x) in moved.iter_mut().enumerate() {
+                    *x += own.gain * (y.map_or(0.0, |y| y[i]) - row.h[0] * *x);
+                }
+            } else if own.variance > 0.0 && said.precision > 0.0 {
+                let all = moved.iter_mut().zip(&weighed[from..to]);
+                all.for_each(|(x, weighed)| *x += own.variance * (weighed - said.precision * *x));
+            }
+        }
+    }
+
+    /// The same, where attributes are joined. `rest`: by row of all queries, what is measured less what the children say of it, as
+    /// coefficients.
+    pub(super) fn move_joined(&self, v: usize, estimate: &mut [f64], rest: &[f64]) {
         let (joint, cells) = (self.measurements.domain.joint(), self.measurements.domain.free_cells());
         let (tables, said) = (self.tables(v), &self.said[self.tree.level(v)]);
         for &(from, to, kind) in &self.runs {
-            let (own, said) = (&tables[kind], &said[kind]);
-            let length = to - from;
-            scratch.clear();
-            for (j, precision) in said.precision.chunks_exact(joint).enumerate() {
-                scratch.extend_from_slice(&weighed[j * cells + from..j * cells + to]);
-                less(scratch, length, precision, (estimate, cells, from));
-            }
-            for (row, h) in said.known.iter().enumerate() {
-                match known {
-                    Some(known) => scratch.extend_from_slice(&known[row * cells + from..row * cells + to]),
-                    None => scratch.resize(scratch.len() + length, 0.0),
-                }
-                less(scratch, length, h, (estimate, cells, from));
-            }
-            let (measured, known) = scratch.split_at(joint * length);
+            let Tables::Joined(own) = &tables[kind] else { unreachable!("attributes are joined") };
+            let rows = &said[kind].rows;
             for j in 0..joint {
                 let moved = &mut estimate[j * cells + from..j * cells + to];
-                let weights = &own.covariance[j * joint..][..joint];
-                measured
-                    .chunks_exact(length)
-                    .zip(weights)
-                    .for_each(|(rest, &weight)| axpy(moved, weight, rest));
-                known
-                    .chunks_exact(length)
-                    .zip(&own.gains)
-                    .for_each(|(rest, gains)| axpy(moved, gains[j], rest));
+                let gains = own.gains[j * rows.len()..][..rows.len()].iter();
+                for (row, gain) in rows.iter().zip(gains).filter(|(_, gain)| **gain != 0.0) {
+                    axpy(moved, *gain, &rest[row.at * cells + from..row.at * cells + to]);
+                }
             }
         }
     }
 
-    /// What each child's estimate moves by is its covariance times this: replaces what a table has more than its children's estimates
-    /// together.
-    pub(super) fn spread(&self, v: usize, rest: &mut [f64], scratch: &mut Vec<f64>) {
+    /// Replaces what a table has more than its children's estimates together by what [`Gls::move_down`] is given of it.
+    pub(super) fn spread(&self, v: usize, rest: &mut [f64]) {
         let (joint, cells) = (self.measurements.domain.joint(), self.measurements.domain.free_cells());
         let tables = self.tables(v);
         for &(from, to, kind) in &self.runs {
-            scratch.clear();
-            (0..joint).for_each(|j| scratch.extend_from_slice(&rest[j * cells + from..j * cells + to]));
-            for (j, weights) in tables[kind].spread.chunks_exact(joint).enumerate() {
-                let out = &mut rest[j * cells + from..j * cells + to];
-                out.fill(0.0);
-                scratch
-                    .chunks_exact(to - from)
-                    .zip(weights)
-                    .for_each(|(own, &weight)| axpy(out, weight, own));
+            let evenly = match &tables[kind] {
+                Tables::One(own) => own.spread,
+                Tables::Joined(Joined { spread: Spread::Evenly(part), .. }) => *part,
+                Tables::Joined(_) => continue,
+            };
+            for j in 0..joint {
+                rest[j * cells + from..j * cells + to].iter_mut().for_each(|x| *x *= evenly);
             }
         }
     }
 
-    /// Moves the estimate of a child by what its parent's table has more, as [`Gls::spread`] gave it.
-    pub(super) fn move_down(&self, child: usize, estimate: &mut [f64], spread: &[f64]) {
+    /// Moves the estimate of a child of `v` by what the table of `v` has more, as [`Gls::spread`] gave it.
+    pub(super) fn move_down(&self, (v, child): (usize, usize), estimate: &mut [f64], spread: &[f64]) {
         let (joint, cells) = (self.measurements.domain.joint(), self.measurements.domain.free_cells());
-        let tables = self.tables(child);
+        let (above, tables) = (self.tables(v), self.tables(child));
+        let shapes = &self.shapes;
+        let family = children(&shapes.all[shapes.of_node[v] as usize]);
+        let place = family.partition_point(|(shape, _)| *shape < shapes.of_node[child]);
         for &(from, to, kind) in &self.runs {
-            for (j, weights) in tables[kind].covariance.chunks_exact(joint).enumerate() {
-                let moved = &mut estimate[j * cells + from..j * cells + to];
-                for (other, &weight) in weights.iter().enumerate() {
-                    axpy(moved, weight, &spread[other * cells + from..other * cells + to]);
+            match (&above[kind], &tables[kind]) {
+                (_, Tables::One(own)) => axpy(&mut estimate[from..to], own.variance, &spread[from..to]),
+                (Tables::Joined(Joined { spread: Spread::By(given), .. }), _) => {
+                    for (j, row) in given[place].moves.chunks_exact(joint).enumerate() {
+                        let moved = &mut estimate[j * cells + from..j * cells + to];
+                        for (other, &weight) in row.iter().enumerate() {
+                            axpy(moved, weight, &spread[other * cells + from..other * cells + to]);
+                        }
+                    }
+                }
+                _ => {
+                    for own in (0..joint).map(|j| j * cells + from..j * cells + to) {
+                        add(&mut estimate[own.clone()], &spread[own]);
+                    }
                 }
             }
         }
@@ -215,59 +301,129 @@ impl Gls {
 
 const WANTED: &str = "queries from which every cell of a leaf's table follows, such as the detailed table";
 
-/// Takes the rows of an array (with its row length, and where in the rows), by their weights, from the last `length` numbers of `out`.
-fn less(out: &mut [f64], length: usize, weights: &[f64], (array, cells, from): (&[f64], usize, usize)) {
-    let at = out.len() - length;
-    for (j, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-        axpy(&mut out[at..], -weight, &array[j * cells + from..][..length]);
+/// The children of a shape, by their shapes, with how many of each there are.
+pub(super) fn children(shape: &Shape) -> &[(u32, u32)] {
+    match &shape.under {
+        Under::Leaf(_) => &[],
+        Under::Children(children) => children,
     }
-}
-
-/// Takes what is known, `hᵀ x` for each h, from a covariance: by h how the estimate moves with it.
-pub(super) fn known<'a>(covariance: &mut [f64], rows: impl Iterator<Item = &'a [f64]>) -> Vec<Vec<f64>> {
-    let mut gains: Vec<Vec<f64>> = Vec::new();
-    for h in rows {
-        let gain = measured(covariance, h, 0.0);
-        for before in &mut gains {
-            let along: f64 = before.iter().zip(h).map(|(gain, h)| gain * h).sum();
-            before.iter_mut().zip(&gain).for_each(|(own, gain)| *own -= gain * along);
-        }
-        gains.push(gain);
-    }
-    gains
 }
 
 impl Tables {
     /// `None`: a leaf of which not everything follows from what is measured.
-    fn new<'a>(said: &Said, children: impl Iterator<Item = (&'a [f64], u32)>, joint: usize) -> Option<Self> {
-        let mut sum: Vec<f64> = Vec::new();
-        for (covariance, number) in children {
-            sum.resize(joint * joint, 0.0);
-            axpy(&mut sum, f64::from(number), covariance);
-        }
-        let is_leaf = sum.is_empty();
-        let (spread, mut covariance) = match is_leaf {
-            true => (Vec::new(), Self::alone(said, joint)?),
-            false => (generalised_inverse(&sum, joint), sum),
-        };
-        let finite = said.finite.iter().filter(|_| !is_leaf);
-        finite.for_each(|(h, variance)| drop(measured(&mut covariance, h, *variance)));
-        let gains = known(&mut covariance, said.known.iter().map(Vec::as_slice));
-        Some(Self { covariance, gains, spread })
-    }
-
-    /// The covariance of a leaf's estimate from what is measured of it. What is known counts with some weight: it is what is said of the
-    /// rest once it is known that does not depend on the weight.
-    fn alone(said: &Said, joint: usize) -> Option<Vec<f64>> {
-        let mut precision = said.precision.clone();
-        let most = (0..joint).map(|j| precision[j * joint + j]).fold(0.0, f64::max);
-        let weight = if most > 0.0 { most } else { 1.0 };
-        for h in &said.known {
-            let square: f64 = h.iter().map(|h| h * h).sum();
-            for (i, row) in precision.chunks_exact_mut(joint).enumerate().filter(|(i, _)| h[*i] != 0.0) {
-                row.iter_mut().zip(h).for_each(|(p, other)| *p += weight * h[i] * other / square);
+    fn new<'a>(
+        said: &Said,
+        children: impl ExactSizeIterator<Item = (&'a Self, u32)>,
+        joint: usize,
+    ) -> Option<Self> {
+        match joint {
+            1 => One::new(said, children.map(|(own, number)| (own.variance(), number))).map(Self::One),
+            _ => {
+                let children: Vec<(&[f64], f64)> =
+                    children.map(|(own, number)| (own.parts(), f64::from(number))).collect();
+                Joined::new(said, &children, joint).map(Self::Joined)
             }
         }
-        inverse(&precision, joint)
     }
+
+    /// The size of the numbers that the parts of a vector's covariance were made of.
+    fn most(&self) -> f64 {
+        match self {
+            Self::One(_) => 0.0,
+            Self::Joined(own) => own.most,
+        }
+    }
+
+    /// The variance of a number's estimate.
+    pub(super) fn variance(&self) -> f64 {
+        match self {
+            Self::One(own) => own.variance,
+            Self::Joined(_) => unreachable!("attributes are joined"),
+        }
+    }
+
+    /// What there is of a vector.
+    pub(super) fn joined(&self) -> &Joined {
+        match self {
+            Self::One(_) => unreachable!("nothing is joined"),
+            Self::Joined(own) => own,
+        }
+    }
+
+    /// The parts of the covariance of a vector's estimate.
+    pub(super) fn parts(&self) -> &[f64] {
+        &self.joined().parts
+    }
+
+    /// The covariance of the estimate from the subtree.
+    pub(super) fn covariance(&self, joint: usize) -> Vec<f64> {
+        match self {
+            Self::One(own) => vec![own.variance],
+            Self::Joined(own) => covariance(&own.parts, own.most, joint),
+        }
+    }
+}
+
+impl One {
+    /// Of the variances of the children's estimates, each with how many children have it. No difference is taken.
+    fn new(said: &Said, children: impl ExactSizeIterator<Item = (f64, u32)>) -> Option<Self> {
+        let is_leaf = children.len() == 0;
+        let below: f64 = children.map(|(variance, number)| f64::from(number) * variance).sum();
+        let spread = if below > 0.0 { 1.0 / below } else { 0.0 };
+        let known = said.rows.iter().find(|row| row.variance == 0.0);
+        let (variance, gain) = match known {
+            Some(row) if is_leaf || below > 0.0 => (0.0, 1.0 / row.h[0]),
+            Some(_) => (0.0, 0.0),
+            None if is_leaf && said.precision == 0.0 => return None,
+            None if is_leaf => (1.0 / said.precision, 0.0),
+            None => (below / (1.0 + below * said.precision), 0.0),
+        };
+        Some(Self { variance, spread, gain })
+    }
+}
+
+impl Joined {
+    /// Of the parts of the children's covariances, each with how many children have them.
+    fn new(said: &Said, children: &[(&[f64], f64)], joint: usize) -> Option<Self> {
+        let (mut filter, spread) = match children {
+            [] => (Filter::open(joint), Spread::Evenly(0.0)),
+            [(parts, number)] => {
+                (Filter::of(&times(parts, libm::sqrt(*number)), joint), Spread::Evenly(1.0 / number))
+            }
+            _ => {
+                let (sum, given) = family(children, joint);
+                (Filter::of(&sum, joint), Spread::By(given))
+            }
+        };
+        let gains = gains(&mut filter, said.rows.iter().map(|row| (&*row.h, row.variance)));
+        let most = filter.most();
+        Some(Self { parts: filter.parts()?, gains, spread, most })
+    }
+}
+
+/// Of children of several shapes, by the parts of their covariances and how many have them: the parts of the covariance of their sum, and
+/// what each is where that is given. The mean of the children of a shape is measured by the sum, with the others for noise; each is off
+/// from that mean.
+fn family(children: &[(&[f64], f64)], n: usize) -> (Vec<f64>, Vec<Given>) {
+    let mut after = vec![Vec::new(); children.len() + 1];
+    for (at, (parts, number)) in children.iter().enumerate().rev() {
+        after[at] = gathered(after[at + 1].iter().copied().chain(times(parts, libm::sqrt(*number))), n);
+    }
+    let mut before = Vec::new();
+    let given = |(&(parts, number), after): (&(&[f64], f64), &Vec<f64>)| {
+        let root = libm::sqrt(number);
+        let mut stack = Stack::new(2 * n, n);
+        for part in before.chunks_exact(n).chain(after.chunks_exact(n)) {
+            stack.add(part.iter().copied().chain(std::iter::repeat_n(0.0, n)));
+        }
+        for part in parts.chunks_exact(n) {
+            stack.add(part.iter().map(|x| root * x).chain(part.iter().map(|x| x / root)));
+        }
+        let triangle = stack.triangle();
+        before = gathered(std::mem::take(&mut before).into_iter().chain(times(parts, root)), n);
+        let off = times(parts, libm::sqrt((number - 1.0) / number));
+        Given { moves: triangle.moves(n), parts: gathered(off.into_iter().chain(triangle.left(n)), n) }
+    };
+    let given = children.iter().zip(&after[1..]).map(given).collect();
+    (after.swap_remove(0), given)
 }

@@ -19,7 +19,13 @@ impl Measurements {
     ///
     /// Refused: levels with another number of variances than there are queries; variances that are not 0 or from 2^-300 to 2^300.
     pub fn new(domain: &Domain, queries: Vec<Marginal>, variances: Vec<Vec<Option<f64>>>) -> Result<Self> {
-        if let Some(wrong) = variances.iter().find(|own| own.len() != queries.len()) {
+        Self::check(&variances, queries.len())?;
+        Ok(Self { domain: domain.clone(), queries, variances })
+    }
+
+    /// Refuses variances of so many queries as [`Measurements::new`] does.
+    pub(super) fn check(variances: &[Vec<Option<f64>>], queries: usize) -> Result<()> {
+        if let Some(wrong) = variances.iter().find(|own| own.len() != queries) {
             return Err(Error::parameter("variances of a level", wrong.len(), "one for each query"));
         }
         let good = |variance: &f64| *variance == 0.0 || Self::has_range(*variance);
@@ -30,12 +36,7 @@ impl Measurements {
                 "0, or a number from 2^-300 to 2^300",
             ));
         }
-        Ok(Self { domain: domain.clone(), queries, variances })
-    }
-
-    /// The same queries with other variances. Refused: as by [`Measurements::new`].
-    pub(super) fn with(&self, variances: Vec<Vec<Option<f64>>>) -> Result<Self> {
-        Self::new(&self.domain, self.queries.clone(), variances)
+        Ok(())
     }
 
     /// By level, by query, the variance of the noise of an answer; `None` where it is not measured, 0 where it is known.
@@ -93,40 +94,56 @@ impl Measurements {
         (0..kinds).map(|kind| self.said(level, kind)).collect()
     }
 
+    /// How many numbers the weights of what is measured on a level are, in all kinds.
+    pub(super) fn numbers(&self, level: usize) -> usize {
+        let rows: usize = self.of_level(level).map(|(query, _)| self.queries[query].rows.len()).sum();
+        rows.saturating_mul(self.domain.joint()) << self.domain.free().len()
+    }
+
     fn said(&self, level: usize, kind: u32) -> Said {
         let joint = self.domain.joint();
-        let (mut finite, mut known) = (Vec::new(), Vec::new());
-        let mut precision = vec![0.0; joint * joint];
+        let (mut rows, mut precision, mut at) = (Vec::new(), 0.0, 0);
         for (query, variance) in self.of_level(level) {
             let marginal = &self.queries[query];
-            for (row, h) in marginal.rows.iter().zip(marginal.weights(kind, joint)) {
-                if variance == 0.0 {
-                    // Of kinds that it does not reach, too: a row has one place in all of them.
-                    known.push(h);
-                    continue;
-                }
-                if marginal.reaches(kind) {
-                    for &i in row {
-                        for &j in row {
-                            let at = i as usize * joint + j as usize;
-                            precision[at] += marginal.factor * marginal.factor / variance;
-                        }
-                    }
-                    finite.push((h, variance));
+            if marginal.reaches(kind) {
+                let of = |(own, h): (usize, Vec<f64>)| Row { h, variance, at: at + own };
+                rows.extend(marginal.weights(joint).into_iter().enumerate().map(of));
+                // All of its answers may be of categories that cannot be.
+                if variance > 0.0 && !marginal.rows.is_empty() {
+                    precision += marginal.factor * marginal.factor / variance;
                 }
             }
+            at += marginal.rows.len();
         }
-        Said { finite, known, precision }
+        // Of equals in the order of the queries.
+        rows.sort_by(|a: &Row, b: &Row| b.variance.total_cmp(&a.variance));
+        Said { rows, precision }
     }
 }
 
 /// What the measurements of a level say of a kind of coefficients: of a vector over the combinations of joined attributes.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
-    /// What is measured of it, `hᵀ c`, each with the variance of its noise.
-    pub(super) finite: Vec<(Vec<f64>, f64)>,
-    /// What is known of it, `hᵀ c`: 0 where nothing is.
-    pub(super) known: Vec<Vec<f64>>,
-    /// `Σ h hᵀ / variance` over what is measured.
-    pub(super) precision: Vec<f64>,
+    /// What is measured of it, the noisiest first and what is known last.
+    pub(super) rows: Vec<Row>,
+    /// Where no attribute is joined, `Σ h² / variance` over what has noise.
+    pub(super) precision: f64,
+}
+
+/// A measurement of a vector.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    /// `hᵀ c` is measured.
+    pub(super) h: Vec<f64>,
+    /// The variance of its noise; 0: it is known.
+    pub(super) variance: f64,
+    /// Its place among the rows of all queries of the level.
+    pub(super) at: usize,
+}
+
+impl Said {
+    /// What is known of it, `hᵀ c`.
+    pub(super) fn known(&self) -> impl Iterator<Item = &[f64]> + Clone {
+        self.rows.iter().filter(|row| row.variance == 0.0).map(|row| &*row.h)
+    }
 }

@@ -23,6 +23,7 @@ mod measurements;
 mod nested;
 mod query;
 mod small;
+mod squares;
 mod subtrees;
 mod sweep;
 mod variance;

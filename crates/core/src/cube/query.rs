@@ -212,13 +212,11 @@ impl Marginal {
         }
     }
 
-    /// What it asks of the joined attributes in a kind of coefficients, by row: 0s where it does not reach it.
-    pub(super) fn weights(&self, kind: u32, joint: usize) -> Vec<Vec<f64>> {
+    /// What it asks of the joined attributes, by row, in the kinds of coefficients that it reaches.
+    pub(super) fn weights(&self, joint: usize) -> Vec<Vec<f64>> {
         let of = |row: &Vec<u32>| {
             let mut h = vec![0.0; joint];
-            if self.reaches(kind) {
-                row.iter().for_each(|&j| h[j as usize] = self.factor);
-            }
+            row.iter().for_each(|&j| h[j as usize] = self.factor);
             h
         };
         self.rows.iter().map(of).collect()

@@ -106,6 +106,20 @@ pub(super) fn measured(cov: &mut [f64], h: &[f64], variance: f64) -> Vec<f64> {
     along.iter().map(|a| a / total).collect()
 }
 
+/// Takes what is known, `hᵀ x` for each h, from a covariance: by h how the estimate moves with it.
+pub(super) fn known<'a>(covariance: &mut [f64], rows: impl Iterator<Item = &'a [f64]>) -> Vec<Vec<f64>> {
+    let mut gains: Vec<Vec<f64>> = Vec::new();
+    for h in rows {
+        let gain = measured(covariance, h, 0.0);
+        for before in &mut gains {
+            let along: f64 = before.iter().zip(h).map(|(gain, h)| gain * h).sum();
+            before.iter_mut().zip(&gain).for_each(|(own, gain)| *own -= gain * along);
+        }
+        gains.push(gain);
+    }
+    gains
+}
+
 /// Adds numbers to others, one by one.
 pub(super) fn add(out: &mut [f64], of: &[f64]) {
     out.iter_mut().zip(of).for_each(|(out, x)| *out += x);
@@ -125,11 +139,6 @@ pub(super) fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
         }
     }
     out
-}
-
-/// A matrix of `n` rows, its rows as columns.
-pub(super) fn transposed(a: &[f64], n: usize) -> Vec<f64> {
-    (0..n * n).map(|at| a[at % n * n + at / n]).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::basis;
 use super::gls::Gls;
 use super::measurements::Measurements;
 use super::query::Marginal;
-use super::small::add;
+use super::small::{add, axpy};
 use super::subtrees::{Cut, cut, nodes_under, ranges};
 use crate::crew::Crew;
 use crate::error::{Error, Result};
@@ -59,9 +59,8 @@ pub(super) struct Risen {
 pub(super) struct Scratch {
     answers: Answers,
     weighed: Vec<f64>,
-    known: Vec<f64>,
+    rows: Vec<f64>,
     rest: Vec<f64>,
-    scratch: Vec<f64>,
     /// By level below a subtree's root, the estimates of its nodes.
     pub(super) levels: Vec<Vec<f64>>,
 }
@@ -86,11 +85,12 @@ impl Gls {
         see: impl Fn(&mut R, usize, &Estimate) -> Result<()> + Sync + Send,
     ) -> Result<Vec<R>> {
         let cells = self.measurements.domain.cells();
-        // Numbers that are not negative are in the order of their bits.
+        // Numbers that are not negative are in the order of their bits, and what is none is above them.
         let most = AtomicU64::new(0);
         let measure = |v: usize, answers: &mut Answers| {
             measure(v, answers);
-            most.fetch_max(answers.of.iter().map(|own| largest(own)).fold(0.0, f64::max).to_bits(), Relaxed);
+            let own: Vec<f64> = answers.of.iter().map(|own| largest(own)).collect();
+            most.fetch_max(largest(&own).to_bits(), Relaxed);
         };
         let Risen { above, held, mut tables, subtrees } = self.rise(crew, keep, &measure);
         let place = |v: usize| cells * held.binary_search(&v).expect("it is held");
@@ -210,7 +210,7 @@ impl Gls {
         family: &mut [f64],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Scratch { rest, scratch, .. } = scratch;
+        let Scratch { rest, .. } = scratch;
         let left = |family: &[f64], rest: &mut Vec<f64>| {
             rest.clear();
             rest.extend_from_slice(own);
@@ -220,11 +220,11 @@ impl Gls {
         };
         let before = largest(family);
         left(family, rest);
-        self.spread(v, rest, scratch);
+        self.spread(v, rest);
         let children = self.tree.children(v);
         children
             .zip(family.chunks_exact_mut(own.len()))
-            .for_each(|(child, own)| self.move_down(child, own, rest));
+            .for_each(|(child, own)| self.move_down((v, child), own, rest));
         left(family, rest);
         let residual = largest(rest);
         match residual <= ROUNDING.0 * (largest(own) + largest(family) + before) + slack {
@@ -241,16 +241,21 @@ impl Gls {
         measure: &impl Fn(usize, &mut Answers),
         scratch: &mut Scratch,
     ) {
-        let Scratch { answers, weighed, known, scratch, .. } = scratch;
+        let Scratch { answers, weighed, rows, .. } = scratch;
         let level = self.tree.level(v);
         answers.prepare(&self.measurements, level);
         measure(v, answers);
-        let has_known = self.weigh(level, answers, weighed, known);
-        self.move_up(v, estimate, weighed, has_known.then_some(&**known), scratch);
+        if self.measurements.domain.joint() == 1 {
+            let has_known = self.weigh(level, answers, weighed, rows);
+            self.move_one(v, estimate, weighed, has_known.then_some(&**rows));
+        } else {
+            self.compare(level, answers, estimate, rows);
+            self.move_joined(v, estimate, rows);
+        }
     }
 
-    /// What the answers of a node say of its coefficients: `Σ h y / variance` of what is measured, `y` of what is known; whether anything
-    /// is known to be other than 0.
+    /// What the answers of a node say of its coefficients, where no attribute is joined: `Σ h y / variance` of what has noise, and by row
+    /// of all queries `y` of what is known; whether anything is known to be other than 0.
     fn weigh(
         &self,
         level: usize,
@@ -261,40 +266,56 @@ impl Gls {
         let Measurements { domain, queries, .. } = &self.measurements;
         let cells = domain.free_cells();
         weighed.clear();
-        weighed.resize(domain.cells(), 0.0);
-        known.clear();
-        let mut is_any = false;
+        weighed.resize(cells, 0.0);
+        let (mut is_any, mut at) = (false, 0);
         for (query, variance) in self.measurements.of_level(level) {
             let (marginal, own) = (&queries[query], &mut answers.of[query]);
-            marginal.forward(own);
-            for (row, values) in marginal.rows.iter().zip(own.chunks_exact(marginal.places.len())) {
-                if variance == 0.0 {
-                    let from = known.len();
-                    known.resize(from + cells, 0.0);
-                    marginal
-                        .places
-                        .iter()
-                        .zip(values)
-                        .for_each(|(&place, y)| known[from + place as usize] = *y);
-                    is_any |= values.iter().any(|y| *y != 0.0);
-                    continue;
-                }
-                let weight = marginal.factor / variance;
-                for &combination in row {
-                    let own = &mut weighed[combination as usize * cells..][..cells];
-                    if marginal.places.len() == cells {
-                        own.iter_mut().zip(values).for_each(|(sum, y)| *sum += weight * y);
-                    } else {
-                        marginal
-                            .places
-                            .iter()
-                            .zip(values)
-                            .for_each(|(&place, y)| own[place as usize] += weight * y);
-                    }
-                }
+            // All answers are of categories that are left out.
+            if marginal.rows.is_empty() {
+                continue;
             }
+            marginal.forward(own);
+            let pairs = marginal.places.iter().zip(&*own);
+            if variance == 0.0 {
+                known.resize(known.len().max((at + 1) * cells), 0.0);
+                pairs.for_each(|(&place, y)| known[at * cells + place as usize] = *y);
+                is_any |= own.iter().any(|y| *y != 0.0);
+            } else if marginal.places.len() == cells {
+                axpy(weighed, marginal.factor / variance, own);
+            } else {
+                let weight = marginal.factor / variance;
+                pairs.for_each(|(&place, y)| weighed[place as usize] += weight * y);
+            }
+            at += 1;
         }
         is_any
+    }
+
+    /// By row of all queries what is measured less what an estimate says of it, as coefficients.
+    fn compare(&self, level: usize, answers: &mut Answers, estimate: &[f64], rest: &mut Vec<f64>) {
+        let Measurements { domain, queries, .. } = &self.measurements;
+        let cells = domain.free_cells();
+        let mut at = 0;
+        for (query, _) in self.measurements.of_level(level) {
+            let (marginal, own) = (&queries[query], &mut answers.of[query]);
+            marginal.forward(own);
+            rest.resize(rest.len().max((at + marginal.rows.len()) * cells), 0.0);
+            for (row, values) in marginal.rows.iter().zip(own.chunks_exact(marginal.places.len())) {
+                let rest = &mut rest[at * cells..][..cells];
+                if marginal.places.len() == cells {
+                    rest.copy_from_slice(values);
+                    for &combination in row {
+                        axpy(rest, -marginal.factor, &estimate[combination as usize * cells..][..cells]);
+                    }
+                } else {
+                    for (&place, y) in marginal.places.iter().zip(values) {
+                        let of = |&combination: &u32| estimate[combination as usize * cells + place as usize];
+                        rest[place as usize] = y - marginal.factor * row.iter().map(of).sum::<f64>();
+                    }
+                }
+                at += 1;
+            }
+        }
     }
 }
 
@@ -309,7 +330,48 @@ impl Answers {
     }
 }
 
-/// The largest size of numbers.
+/// The largest size of numbers; not a number where one of them is none.
 fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |most: f64, x| most.max(x.abs()))
+    values.iter().fold(0.0, |most: f64, x| if most.is_nan() || x.abs() <= most { most } else { x.abs() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Domain, Query};
+    use super::*;
+    use crate::Alone;
+    use crate::invariant::Hierarchy;
+
+    #[test]
+    fn what_is_no_number_is_the_largest() {
+        assert!(largest(&[]) == 0.0 && largest(&[1.0, -3.0, 2.0]) == 3.0);
+        for place in 0..3 {
+            let mut values = [1.0, -2.0, 0.5];
+            values[place] = f64::NAN;
+            assert!(largest(&values).is_nan());
+        }
+    }
+
+    /// An answer that is no number, of any node, joined attributes or not, is refused: no estimate follows from it.
+    #[test]
+    fn answers_that_are_no_numbers_are_refused() {
+        let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1]).unwrap();
+        for query in [Query::total(), Query::total().grouping(0, vec![vec![0], vec![1, 2]])] {
+            let queries = [Query::of(&[0]), query];
+            let domain = Domain::new(&[3], &[], &queries).unwrap();
+            let marginals: Vec<Marginal> =
+                queries.iter().map(|query| Marginal::new(&domain, query)).collect();
+            let measurements = Measurements::new(&domain, marginals, vec![vec![Some(1.0); 2]; 3]).unwrap();
+            let gls = Gls::new(&tree, measurements).unwrap();
+            for wrong in 0..tree.nodes() {
+                let measure = |v: usize, out: &mut Answers| {
+                    if v == wrong {
+                        out.of[1][0] = f64::NAN;
+                    }
+                };
+                let told = gls.estimate(&Alone, usize::MAX, measure, |(): &mut (), _, _| Ok(()));
+                assert!(told.unwrap_err().to_string().contains("NaN"));
+            }
+        }
+    }
 }

@@ -367,8 +367,8 @@ impl<P: Fn(f64) -> f64> Search<'_, P> {
         Ok(inverse)
     }
 
-    /// The inverse variance at precisions; 0, without a cut, where rounding leaves nothing of it. Its cut is kept: of the largest
-    /// variance those of the worst answer of every query, the worst of all last.
+    /// The inverse variance at precisions; 0, without a cut, where they differ too much for it to be computed. Its cut is kept: of the
+    /// largest variance those of the worst answer of every query, the worst of all last.
     fn cut(&mut self, precisions: &[f64]) -> Result<f64> {
         self.computed += 1;
         let variances: Vec<f64> = precisions.iter().map(|p| 1.0 / p).collect();

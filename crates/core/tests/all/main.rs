@@ -3,6 +3,7 @@
 mod bounded;
 mod common;
 mod cube;
+mod cube_ratios;
 mod diagnostics;
 mod hierarchy;
 mod known;

@@ -436,6 +436,7 @@ impl Descent {
 
     /// The estimates of nodes with their covariances. `estimates`: their coefficients.
     fn standing(&self, nodes: Range<usize>, estimates: Vec<f64>) -> Standing {
+        let joint = self.gls(0).measurements.domain.joint();
         let (mut kinds, mut covariances, mut of): (Vec<u32>, Vec<_>, Vec<u32>) = Default::default();
         for v in nodes {
             let (kind, tables) = self.tables(v);
@@ -443,10 +444,9 @@ impl Descent {
             of.push(known.unwrap_or(kinds.len()) as u32);
             if known.is_none() {
                 kinds.push(kind);
-                covariances.push(tables.iter().map(|own| own.covariance.clone()).collect());
+                covariances.push(tables.iter().map(|own| own.covariance(joint)).collect());
             }
         }
-        let joint = self.gls(0).measurements.domain.joint();
         Standing { covariances, of, estimates, joint }
     }
 

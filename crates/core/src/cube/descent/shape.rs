@@ -46,14 +46,14 @@ impl Shape {
     ) -> Result<Self> {
         let gram = |said: &Said| {
             let mut gram = vec![0.0; joint * joint];
-            for h in &said.known {
+            for h in said.known() {
                 gram.chunks_exact_mut(joint).zip(h).for_each(|(row, &weight)| axpy(row, weight, h));
             }
             gram
         };
         let grams: Vec<Vec<f64>> = said.iter().map(gram).collect();
         let precision = |((covariance, said), gram): ((&Vec<f64>, &Said), &Vec<f64>)| {
-            let open = beside(said.known.iter().map(Vec::as_slice), joint);
+            let open = beside(said.known(), joint);
             let mut sum = within(&open, covariance, joint);
             let trace = |matrix: &[f64]| (0..joint).map(|i| matrix[i * joint + i]).sum::<f64>();
             let (own, fixed) = (trace(&sum), trace(gram));

@@ -1,7 +1,7 @@
 //! Estimates of the tables of children, and what is settled of them.
 
-use super::super::gls::known;
 use super::super::query::Marginal;
+use super::super::small::known;
 use super::Table;
 
 /// The estimates of the tables of some nodes, with their covariances.
@@ -50,7 +50,7 @@ impl Standing {
         let (joint, free) = (self.joint, kinds.len());
         let take = |own: &mut Vec<Vec<f64>>| -> Vec<Vec<Vec<f64>>> {
             let of_kind = |(kind, own): (usize, &mut Vec<f64>)| {
-                let rows = query.weights(kind as u32, joint);
+                let rows = if query.reaches(kind as u32) { query.weights(joint) } else { Vec::new() };
                 known(own, rows.iter().map(Vec::as_slice))
             };
             own.iter_mut().enumerate().map(of_kind).collect()
