@@ -184,7 +184,8 @@ impl<'a> Office<'a> {
         sums.par_iter().enumerate().map(of).collect()
     }
 
-    /// Of leaves alone: what is published above them depends on the same keys.
+    /// How likely priors make what is published of leaves, in logarithms. What is published above them depends on the same keys, and is
+    /// not used. Errors: rounded counts.
     fn log_evidence(&self, priors: &[Prior]) -> crate::Result<f64> {
         let value = |leaf: &u32| self.noisy.values[*leaf as usize] as i64;
         let mut leaves: Vec<(i64, Prior)> =

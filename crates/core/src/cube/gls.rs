@@ -237,8 +237,8 @@ impl Gls {
         }
     }
 
-    /// The same, where attributes are joined. `rest`: by row of all queries, what is measured less what the children say of it, as
-    /// coefficients.
+    /// Moves an estimate up as [`Gls::move_one`] does, where attributes are joined. `rest`: by row of all queries, what is measured less
+    /// what the children say of it, as coefficients.
     pub(super) fn move_joined(&self, v: usize, estimate: &mut [f64], rest: &[f64]) {
         let (joint, cells) = (self.measurements.domain.joint(), self.measurements.domain.free_cells());
         let (tables, said) = (self.tables(v), &self.said[self.tree.level(v)]);
@@ -365,7 +365,7 @@ impl Tables {
 }
 
 impl One {
-    /// Of the variances of the children's estimates, each with how many children have it. No difference is taken.
+    /// Estimates a number from the variances of the children's estimates, each with how many children have it. No difference is taken.
     fn new(said: &Said, children: impl ExactSizeIterator<Item = (f64, u32)>) -> Option<Self> {
         let is_leaf = children.len() == 0;
         let below: f64 = children.map(|(variance, number)| f64::from(number) * variance).sum();
@@ -383,7 +383,7 @@ impl One {
 }
 
 impl Joined {
-    /// Of the parts of the children's covariances, each with how many children have them.
+    /// Estimates a vector from the parts of the children's covariances, each with how many children have them.
     fn new(said: &Said, children: &[(&[f64], f64)], joint: usize) -> Option<Self> {
         let (mut filter, spread) = match children {
             [] => (Filter::open(joint), Spread::Evenly(0.0)),
@@ -401,9 +401,9 @@ impl Joined {
     }
 }
 
-/// Of children of several shapes, by the parts of their covariances and how many have them: the parts of the covariance of their sum, and
-/// what each is where that is given. The mean of the children of a shape is measured by the sum, with the others for noise; each is off
-/// from that mean.
+/// Adds up children of several shapes, by the parts of their covariances and how many have them: the parts of the covariance of their
+/// sum, and what each is where that is given. The mean of the children of a shape is measured by the sum, with the others for noise; each
+/// is off from that mean.
 fn family(children: &[(&[f64], f64)], n: usize) -> (Vec<f64>, Vec<Given>) {
     let mut after = vec![Vec::new(); children.len() + 1];
     for (at, (parts, number)) in children.iter().enumerate().rev() {

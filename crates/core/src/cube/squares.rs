@@ -39,7 +39,7 @@ pub(super) fn variance(parts: &[f64], most: f64, n: usize, row: &[u32]) -> f64 {
     if all > ROUNDING * ROUNDING * most * most { all } else { 0.0 }
 }
 
-/// The same sum of squares by parts of `n` numbers of which there are not more than `n`.
+/// Parts of `n` numbers, at most `n` of them, with the sum of squares that some parts have.
 pub(super) fn gathered(parts: impl Iterator<Item = f64>, n: usize) -> Vec<f64> {
     let all: Vec<f64> = parts.collect();
     if all.len() <= n * n {
@@ -66,14 +66,14 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Of a vector of `n` numbers with the parts of its covariance.
+    /// Begins with a vector of `n` numbers by the parts of its covariance.
     pub(super) fn of(parts: &[f64], n: usize) -> Self {
         let most = size(parts);
         let parts = parts.chunks_exact(n).map(|part| (part.to_vec(), size(part))).collect();
         Self { n, parts, open: Vec::new(), most }
     }
 
-    /// Of a vector of which nothing is known.
+    /// Begins with a vector of which nothing is known.
     pub(super) fn open(n: usize) -> Self {
         let direction = |k: usize| (0..n).map(|i| if i == k { 1.0 } else { 0.0 }).collect();
         Self { n, parts: Vec::new(), open: (0..n).map(direction).collect(), most: 0.0 }

@@ -116,7 +116,8 @@ impl Gls {
         sum.rest + sum.times * sum.times * of(0)
     }
 
-    /// The same of vectors: the sum of all children and that of the named ones have joint parts, which are made a triangle.
+    /// The parts of the covariance of `Σ t x` of vectors: the sum of all children and that of the named ones have joint parts, which are
+    /// made a triangle.
     fn joined_of(&self, kind: usize, areas: &[(usize, f64)]) -> Vec<f64> {
         let n = self.measurements.domain.joint();
         let of = |v: usize| self.tables(v)[kind].parts();
@@ -227,7 +228,8 @@ fn one_below(family: &[(f64, f64)], above: f64) -> Vec<f64> {
     family.iter().zip(&after[1..]).map(own).collect()
 }
 
-/// The same of vectors, by parts: what is left where the sum of all children is known, and what moves with it.
+/// The parts of the covariances of children of one parent, by those of their estimates from their subtrees: what is left where the sum of
+/// all children is known, and what moves with it.
 fn joined_below(family: &[(&[f64], f64)], above: &Joined, parts: &[f64], n: usize) -> Vec<Vec<f64>> {
     let own = |(place, &(own, number)): (usize, &(&[f64], f64))| match &above.spread {
         Spread::Evenly(part) => {
