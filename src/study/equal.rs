@@ -102,34 +102,36 @@ fn price(
             match (measure, price.epsilon(), price.rho) {
                 (Measure::Epsilon, Some(epsilon), _) => Ok(epsilon),
                 (Measure::Rho, _, Rho::Computed(rho) | Rho::OfNoise(rho)) => Ok(rho),
-                (Measure::Rho, _, Rho::Bounded(_)) => refused(
-                    format!("{got}: rho of `{method}` with {law} noise is bounded, not computed"),
-                    "a bound says nothing of which release pays less: want `paid` as epsilon, or methods and laws whose rho is \
-                     computed (free noise, noise conditioned on known totals, Gaussian laws under equations)",
-                ),
-                (Measure::Mu | Measure::Together { .. }, ..) => {
+                (Measure::Rho, _, Rho::Bounded(_) | Rho::Unknown)
+                | (Measure::Mu | Measure::Together { .. }, ..) => {
                     let found = profiles.of(cell, kind, price);
-                    let paid = match (measure, &found) {
-                        (_, None) => return unknown(),
-                        (_, Some((_, Known::Bounded))) => None,
-                        (Measure::Together { delta, releases }, Some((curve, _))) => {
+                    let paid = match (&found, measure) {
+                        (None, _) => return unknown(),
+                        (Some((_, Known::Bounded)), _) => None,
+                        (Some((curve, _)), Measure::Epsilon) => Some(curve.epsilon(0.0)),
+                        (Some((curve, _)), Measure::Rho) => curve.rho(),
+                        (Some((curve, _)), Measure::Mu) => curve.mu(),
+                        (Some((curve, _)), Measure::Together { delta, releases }) => {
                             Some(curve.composed(releases).epsilon(delta))
                         }
-                        (_, Some((curve, _))) => curve.mu(),
                     };
                     paid.map_or_else(
                         || {
-                            let name = if measure == Measure::Mu { "mu" } else { "the law of the loss" };
+                            let name = match measure {
+                                Measure::Together { .. } => "the law of the loss".into(),
+                                measure => measure.name(),
+                            };
                             refused(
                                 format!("{got}: {name} of `{method}` with {law} noise is bounded, not computed"),
-                                "want methods and laws for which `plan --delta` says `computed` or `noise`, and noise whose tables \
-                                 are not too large; of discrete Gaussian noise mu is not known",
+                                "a bound says nothing of which release pays less: want methods and laws for which `plan --delta` \
+                                 says `computed` or `noise`, and noise whose tables are not too large; mu of discrete Gaussian \
+                                 noise needs scales with a common measure, too",
                             )
                         },
                         Ok,
                     )
                 }
-                (Measure::Epsilon, None, _) | (Measure::Rho, _, Rho::Unknown) => unknown(),
+                (Measure::Epsilon, None, _) => unknown(),
             }
         }
         Change::Impossible(why) => refused(

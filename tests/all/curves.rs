@@ -169,6 +169,54 @@ fn tables_pay_for_the_change_that_there_is() {
     }
 }
 
+/// Margins of three rows, by transforms; and few counts >= 0, by all tables: of a total of two what the two laws of every two neighbours
+/// say.
+#[test]
+fn what_is_few_is_listed() {
+    let three = "row,column,count\na,x,3\na,y,0\na,z,5\nb,x,1\nb,y,2\nb,z,2\nc,x,0\nc,y,4\nc,z,1\n";
+    let place = Place::new(&[("table.csv", three)]);
+    let partition = |by: &str| format!("[[invariant]]\nkind = \"partition\"\nby = [\"{by}\"]\n");
+    place.write("table.toml", &TABLE.replace("INVARIANTS", &(partition("row") + &partition("column"))));
+    let all = changes(&place, "table.toml", &["--delta", "1e-6", "--releases", "10"]);
+    let epsilon = |change: &Value| change["epsilon"].as_f64().unwrap();
+    assert_eq!([&all[0]["change"], &all[0]["known"]], ["smallest", "computed"]);
+    let [least, most] = [binomial(0.5, 40, 1e-6), binomial(2.0, 10, 1e-6)];
+    assert!(epsilon(&all[0]) > least && epsilon(&all[0]) < most, "{}: {least}, {most}", all[0]);
+    let (total, lambda) = (9i64, 2.0);
+    place.write("table.csv", &format!("row,column,count\na,x,2\na,y,{}\n", total - 2));
+    let invariants = "[[invariant]]\nkind = \"total\"\n[[invariant]]\nkind = \"nonnegative\"\n";
+    place.write("table.toml", &TABLE.replace("INVARIANTS", invariants).replace(", \"l2\"", ""));
+    let all = changes(&place, "table.toml", &["--delta", "1e-3"]);
+    let [exact] = &all[..] else { panic!("{all:?}") };
+    assert_eq!([&exact["change"], &exact["known"]], ["moved", "computed"]);
+    // The first of the two counts is released as y, from x; both have noise.
+    let law = |x: i64| -> Vec<f64> {
+        let weights: Vec<f64> =
+            (0..=total).map(|y| libm::exp(-2.0 * (y - x).abs() as f64 / lambda)).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / sum).collect()
+    };
+    let pairs = (0..total).flat_map(|x| [(x, x + 1), (x + 1, x)]);
+    let pairs: Vec<_> = pairs.map(|(x, other)| (law(x), law(other))).collect();
+    let delta = |at: f64| -> f64 {
+        let of = |(p, q): &(Vec<f64>, Vec<f64>)| -> f64 {
+            p.iter().zip(q).map(|(p, q)| (p - libm::exp(at) * q).max(0.0)).sum()
+        };
+        pairs.iter().map(of).fold(0.0, f64::max)
+    };
+    let (mut low, mut high) = (0.0, 4.0);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if delta(middle) > 1e-3 { low = middle } else { high = middle }
+    }
+    let got = epsilon(exact);
+    assert!(got >= high - 1e-9 && got <= high + 1e-3, "{exact}: want {high}");
+    // As many tables that not all are compared: a bound.
+    place.write("table.csv", "row,column,count\na,x,2\na,y,700\n");
+    let all = changes(&place, "table.toml", &["--delta", "1e-3"]);
+    assert_eq!(all[0]["known"], "bounded");
+}
+
 #[test]
 fn curves_are_printed_and_refused() {
     let place = Place::new(&[("counts.csv", COUNTS), ("tree.toml", TREE)]);

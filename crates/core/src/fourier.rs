@@ -90,12 +90,17 @@ impl Transform {
 /// The transform `Σ_x f(x) exp(-2πi <x, ω>/side)` of a function on `(Z/side)^dimensions` that is real and even,
 /// `f(-x) = f(x)`: real and even again. Applied twice it gives `side^dimensions f`.
 pub(crate) fn even_transform(f: &[f64], side: usize, dimensions: usize) -> Vec<f64> {
+    transform(f, side, dimensions).into_iter().map(|(re, _)| re).collect()
+}
+
+/// The transform of [`even_transform`] of any real function: real and imaginary parts.
+pub(crate) fn transform(f: &[f64], side: usize, dimensions: usize) -> Vec<(f64, f64)> {
     let roots = roots(side);
     let mut values: Vec<Complex> = f.iter().map(|&x| (x, 0.0)).collect();
     for dimension in 0..dimensions {
         axis(&mut values, side, side.pow(dimension as u32), &roots);
     }
-    values.into_iter().map(|(re, _)| re).collect()
+    values
 }
 
 #[cfg(test)]

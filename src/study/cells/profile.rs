@@ -1,6 +1,7 @@
 //! What the releases of a cell pay as a whole curve, and how it is known.
 
 use super::Statements;
+use super::gamma::is_bounded;
 use crate::catalogue::Family;
 use crate::grid::Cell;
 use crate::input::Subject;
@@ -97,7 +98,11 @@ impl<'a> Profiles<'a> {
         let family = cell.at.law.family();
         // Normal noise has the curve of two normal laws, under equations itself, under convex inequalities as a bound.
         let normal = |rho: f64| Profile::normal((2.0 * rho).sqrt());
-        let is_exact = price.gamma == Gamma::Proved && !price.is_bound();
+        // Of free noise a price that is no bound says what changes; what is conditioned is searched for its changes.
+        let is_exact = match cell.at.method.conditions() {
+            true => price.gamma != Gamma::Declared,
+            false => price.gamma == Gamma::Proved && !price.is_bound(),
+        };
         let computed = match (family, price.rho) {
             (Family::Gaussian, Rho::Computed(rho)) => Some((normal(rho), Known::Computed)),
             (Family::Gaussian, Rho::OfNoise(rho)) => Some((normal(rho), Known::OfNoise)),
@@ -122,14 +127,13 @@ impl<'a> Profiles<'a> {
     fn computed(&self, cell: &Cell, kind: ChangeKind) -> Option<(Profile, Known)> {
         let (law, method) = (cell.at.law, cell.at.method.kind());
         let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
-        let depends = (law.name(), &scales, method.conditions(), method.is_free(), kind.name());
-        let key = format!("{depends:?}");
+        let keeps = (method.conditions(), cell.at.method.nonnegative());
+        let key = format!("{:?}", (law.name(), &scales, keeps, method.is_free(), kind.name()));
         if let Some(known) = self.found.borrow().get(&key) {
             return known.clone();
         }
         let found = match method.conditions() {
-            // What is too large is bounded.
-            true => self.conditioned(law.family(), &scales, kind).map(|curve| (curve, Known::Computed)),
+            true => self.conditioned(cell, &scales, kind).map(|curve| (curve, Known::Computed)),
             false => {
                 let known = if method.is_free() { Known::Computed } else { Known::OfNoise };
                 self.free(law.family(), &scales, kind).map(|curve| (curve, known))
@@ -139,17 +143,25 @@ impl<'a> Profiles<'a> {
         found
     }
 
-    /// The curve of integer noise under such equations as [`Profile::of_tree`] and [`Profile::of_table`] serve, and within their limits.
-    fn conditioned(&self, family: Family, scales: &[f64], kind: ChangeKind) -> Option<Profile> {
-        let noise = integers(family)?;
-        // What is conditioned on inequalities, too, may leave fewer entries that can change: its curve is another one.
-        if !self.subject.region().is_everything() {
-            return None;
-        }
+    /// The curve of integer noise that is conditioned on what a cell keeps, as far as [`Profile`] serves it, and within its limits.
+    fn conditioned(&self, cell: &Cell, scales: &[f64], kind: ChangeKind) -> Option<Profile> {
+        let noise = integers(cell.at.law.family())?;
         let curve = match self.subject {
-            Subject::Hierarchy(table) => Profile::of_tree(&table.hierarchy, scales, noise, kind),
-            Subject::Table(table) => Profile::of_table(&table.invariant, scales[0], noise, kind),
+            Subject::Hierarchy(table) => {
+                let (tree, region) = (&table.hierarchy, &table.region);
+                match is_bounded(cell, self.subject) {
+                    false => Profile::of_tree(tree, scales, noise, kind),
+                    true => {
+                        let counts = cell.at.method.nonnegative().then_some(&table.counts[..]);
+                        Profile::of_tree_within(tree, scales, counts, region, noise, kind)
+                    }
+                }
+            }
+            Subject::Table(table) => {
+                Profile::of_table(&table.invariant, &table.region, scales[0], noise, kind)
+            }
         };
+        // What is too large is bounded.
         curve.ok()?
     }
 

@@ -44,7 +44,7 @@ table! {
         /// the least epsilon by the whole law of the loss
         epsilon_at_delta: Option<f64>, "nats";
         /// rho of zero-concentrated privacy: the least of one release by the same law, or where any loss is possible what is stated,
-        /// times `releases`
+        /// times `releases`; null where neither is known
         rho: Option<f64>;
         /// mu of Gaussian privacy: the least of one release, by the same law, times the square root of `releases`; null where it is
         /// not known

@@ -3,6 +3,7 @@
 //! it is beside what is large. Parts are moved by reflections, which leave their sum of squares as it is.
 
 use super::small::axpy;
+use crate::lattice::dot;
 
 /// What cancels to less than this beside the size of its terms is rounding.
 const ROUNDING: f64 = 1e-13;
@@ -10,10 +11,6 @@ const ROUNDING: f64 = 1e-13;
 const OPEN: f64 = 1e-11;
 /// Rows that are stacked before they are made a triangle, as a multiple of their width.
 const STACKED: usize = 3;
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
 
 /// The largest size of numbers.
 fn size(of: &[f64]) -> f64 {

@@ -29,6 +29,7 @@ mod lattice;
 mod margins;
 mod parts;
 mod planar;
+pub(crate) mod points;
 mod pull;
 mod real_rejection;
 mod rejection;

@@ -104,7 +104,7 @@ impl Table {
     /// the fraction `cut`.
     ///
     /// Errors: [`Error::TooLarge`], also where the weights do not fall.
-    pub(super) fn tilted<L: Law<Value = i64>>(
+    pub(crate) fn tilted<L: Law<Value = i64>>(
         law: &L,
         floor: i64,
         ceiling: i64,
@@ -153,6 +153,18 @@ impl Table {
         let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost, cut)?;
         table.log_mass += self.log_mass + other.log_mass;
         Ok(table)
+    }
+
+    /// The law of the sum of so many independent draws, one or more; both tails of each sum together lose at most the fraction `cut`.
+    ///
+    /// Errors: [`Error::TooLarge`].
+    pub(crate) fn power(&self, many: usize, cut: f64) -> Result<Self> {
+        if many <= 1 {
+            return Ok(self.clone());
+        }
+        let half = self.power(many / 2, cut)?;
+        let even = half.convolve_within(&half, cut)?;
+        if many.is_multiple_of(2) { Ok(even) } else { even.convolve_within(self, cut) }
     }
 
     /// The law of a draw that is kept with probability `w(z)`.

@@ -1,18 +1,17 @@
 //! Integer noise given equations and inequalities, by equal columns and few free dimensions.
 
 use super::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
+use super::points::{MAX_VISITED, Points, too_many};
 use super::table::TRUNCATION;
 use super::tilt::tilts;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Region, Row};
-use crate::lattice::{Basis, BasisKind, IntMatrix, hermite, independent_rows, inner};
+use crate::lattice::inner;
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
 
 /// Points of the groups' sums that are listed (8 bytes for each group and 8 more).
 const MAX_POINTS: usize = 1 << 21;
-/// Points that are looked at.
-const MAX_VISITED: u64 = 1 << 24;
 /// Total variation distance beyond which a sampler is refused.
 const MAX_TV_ERROR: f64 = 1e-9;
 /// Tails of tables that are not cut any deeper.
@@ -21,8 +20,6 @@ const LEAST_TAILS: f64 = 1e-200;
 const BEYOND: f64 = 1.1;
 /// Standard deviations by which an equation's mean may miss 0 before weights are tilted.
 const MISS: f64 = 4.0;
-/// Free dimensions beyond which nothing is listed.
-const MAX_FREE: usize = 64;
 
 /// Exact sampler of independent integer noise given `A z = 0`, bounds by entry and explicit rows `B z >= b`.
 ///
@@ -129,22 +126,19 @@ impl Truncated {
         let (a, b) = bounded.matrices(groups.iter().map(|(column, ..)| column));
         let least: Vec<i64> = region.rows.iter().map(|&(_, least)| least).collect();
         let tables: Vec<_> = groups.iter().map(|&(_, part, _)| parts.table(part)).collect();
-        let mut points = Points {
-            tables: &tables,
-            b: &b,
-            least: &least,
-            sums: Vec::new(),
-            weights: Vec::new(),
-            visited: 0,
-        };
-        check_free(&a)?;
-        let basis = Basis::of_kernel(&a, BasisKind::Smith)?.vectors;
-        let echelon = hermite(&basis)?;
-        let basis: Vec<Vec<(usize, i64)>> = (0..echelon.h.rows())
-            .map(|i| echelon.h.row(i).iter().copied().enumerate().filter(|&(_, x)| x != 0).collect())
-            .collect();
-        points.list(&basis, &echelon.pivots, 0, &mut vec![0; groups.len()])?;
-        let (sums, mut cumulative) = (points.sums, points.weights);
+        let (mut sums, mut cumulative) = (Vec::new(), Vec::new());
+        Points::new(&a)?.each(&tables, f64::NEG_INFINITY, MAX_VISITED, &mut |point| {
+            if (0..least.len()).any(|i| inner(b.row(i), point) < i128::from(least[i])) {
+                return Ok(());
+            }
+            if cumulative.len() == MAX_POINTS {
+                return Err(too_many(MAX_POINTS as u64 + 1, MAX_POINTS as u64));
+            }
+            // As logarithms: with many equations the probabilities of the points leave the range of numbers.
+            cumulative.push(tables.iter().zip(point).map(|(table, &sum)| libm::log(table.at(sum))).sum());
+            sums.extend_from_slice(point);
+            Ok(())
+        })?;
         let top = cumulative.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if top == f64::NEG_INFINITY {
             return Err(Error::Unsupported {
@@ -200,103 +194,6 @@ impl Truncated {
         for ((part, entries), &sum) in self.groups.iter().zip(sums) {
             self.parts.fill(*part, sum, entries, rng, scratch, noise);
         }
-    }
-}
-
-/// The points within the tables, found along a basis in echelon form.
-struct Points<'a> {
-    tables: &'a [&'a super::Table],
-    b: &'a IntMatrix,
-    least: &'a [i64],
-    sums: Vec<i64>,
-    weights: Vec<f64>,
-    visited: u64,
-}
-
-impl Points<'_> {
-    /// Lists the points. `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`. They are
-    /// the same afterwards, unless an error is returned.
-    fn list(
-        &mut self,
-        basis: &[Vec<(usize, i64)>],
-        pivots: &[usize],
-        i: usize,
-        sums: &mut [i64],
-    ) -> Result<()> {
-        self.visited += 1;
-        if self.visited > MAX_VISITED {
-            return Err(too_many(self.visited));
-        }
-        // What no later vector changes must lie within its table.
-        let from = if i == 0 { 0 } else { pivots[i - 1] };
-        let to = pivots.get(i).copied().unwrap_or(sums.len());
-        if (from..to).any(|j| self.tables[j].at(sums[j]) == 0.0) {
-            return Ok(());
-        }
-        let Some(&pivot) = pivots.get(i) else { return self.add(sums) };
-        let support = self.tables[pivot].support();
-        let step = basis[i].iter().find(|&&(j, _)| j == pivot).map_or(1, |&(_, x)| x);
-        let first = -(sums[pivot] - support.start()).div_euclid(step);
-        let last = (support.end() - sums[pivot]).div_euclid(step);
-        if first > last {
-            return Ok(());
-        }
-        moved(sums, &basis[i], first)?;
-        for t in first..=last {
-            self.list(basis, pivots, i + 1, sums)?;
-            moved(sums, &basis[i], if t < last { 1 } else { -last })?;
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, sums: &[i64]) -> Result<()> {
-        for (i, &least) in self.least.iter().enumerate() {
-            if inner(self.b.row(i), sums) < i128::from(least) {
-                return Ok(());
-            }
-        }
-        // As logarithms: with many equations the probabilities of the points leave the range of numbers.
-        let weight: f64 = self.tables.iter().zip(sums).map(|(table, &sum)| libm::log(table.at(sum))).sum();
-        if weight > f64::NEG_INFINITY {
-            if self.weights.len() == MAX_POINTS {
-                return Err(too_many(MAX_POINTS as u64 + 1));
-            }
-            self.sums.extend_from_slice(sums);
-            self.weights.push(weight);
-        }
-        Ok(())
-    }
-}
-
-/// Adds a multiple of a vector.
-fn moved(sums: &mut [i64], vector: &[(usize, i64)], times: i64) -> Result<()> {
-    for &(j, x) in vector {
-        let next = times.checked_mul(x).and_then(|more| sums[j].checked_add(more));
-        sums[j] = next.ok_or_else(|| Error::Invariant("exact: sums of groups leave 64 bits".into()))?;
-    }
-    Ok(())
-}
-
-/// Refuses what has far too many points before anything is computed.
-fn check_free(a: &IntMatrix) -> Result<()> {
-    let free = a.columns() - independent_rows(a)?.len();
-    if free <= MAX_FREE {
-        return Ok(());
-    }
-    Err(Error::TooLarge {
-        what: "exact: the sums of groups of equal columns".into(),
-        needed: free as u64,
-        limit: MAX_FREE as u64,
-        unit: "free dimensions",
-    })
-}
-
-fn too_many(needed: u64) -> Error {
-    Error::TooLarge {
-        what: "exact: the sums of groups of equal columns (more free dimensions than can be listed)".into(),
-        needed,
-        limit: MAX_POINTS as u64,
-        unit: "points or more",
     }
 }
 

@@ -196,7 +196,7 @@ impl Inequalities {
 }
 
 /// The noise that keeps a release within its [`Inequalities`]; it contains 0.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Region {
     /// Lower bounds of the noise by entry, at most 0.
     pub lower: Lower,

@@ -14,7 +14,7 @@ pub type Upper = Side<NO_UPPER>;
 
 /// Bounds of entries on one side, most often of none: kept are those up to the last entry that has one. `NONE` stands for no
 /// bound.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Side<const NONE: i64> {
     bounds: Vec<i64>,
 }

@@ -44,7 +44,7 @@ const NODES: [(f64, f64); 4] = [
 
 /// Mills' ratio `R(t)` and `-R'(t) = 1 - t R(t)`, t > -1. Beyond 3 by Laplace's continued fraction `R = 1/(t + c)`, `c
 /// = 1/(t + 2/(t + 3/(t + ...)))`, so that `1 - t R = c R`.
-fn mills(t: f64) -> (f64, f64) {
+pub(super) fn mills(t: f64) -> (f64, f64) {
     if t < 3.0 {
         let ratio = libm::sqrt(FRAC_PI_2) * libm::exp(0.5 * t * t) * libm::erfc(t / SQRT_2);
         return (ratio, 1.0 - t * ratio);
@@ -52,6 +52,11 @@ fn mills(t: f64) -> (f64, f64) {
     let c = (1..50).rev().fold(0.0, |c, k| f64::from(k) / (t + c));
     let ratio = 1.0 / (t + c);
     (ratio, c * ratio)
+}
+
+/// `ln Φ(-t)`, t > -1.
+pub(super) fn log_tail(t: f64) -> f64 {
+    libm::log(mills(t).0) - 0.5 * t * t - 0.5 * libm::log(2.0 * PI)
 }
 
 /// The least epsilon with `δ(epsilon) <= delta`, rounded upwards. `most`: one that is large enough.

@@ -96,7 +96,7 @@ fn of_kind(
 }
 
 /// The sums of a tree and its known counts, as equations of the noise of its nodes.
-fn equations(tree: &Hierarchy) -> Result<Linear> {
+pub(super) fn equations(tree: &Hierarchy) -> Result<Linear> {
     let inner = (0..tree.nodes()).filter(|&v| !tree.is_leaf(v));
     let rows: Vec<Vec<(u32, i64)>> = inner
         .map(|v| {

@@ -8,6 +8,7 @@
 //! grid's own losses none rises, and the same holds for releases that are composed, since `e^-L` of several is a
 //! product of independent factors ("connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
 
+use super::translated;
 use crate::rng::normal_quantile;
 
 /// The law of a loss: probabilities under P of multiples of a step.
@@ -35,10 +36,18 @@ pub struct Losses {
     beyond: f64,
     /// What that is taken to lose: no loss is larger.
     worst: f64,
+    /// Steps by which Q is P moved, if it is ([`super::translated`]).
+    turn: Option<usize>,
+    /// Losses that are on no grid, ascending, each with its probability: then the grid has none.
+    atoms: Vec<(f64, f64)>,
 }
 
 /// Losses on one grid at most; more are put on a grid with twice the step.
 const MOST: usize = 1 << 13;
+/// Pairs of losses of two releases that are listed.
+const MOST_PAIRS: usize = 1 << 16;
+/// Steps of a grid in all that a release can lose, where losses are no multiples of one step.
+pub(super) const GRID: f64 = 4096.0;
 /// Probability that each end of a grid may be shortened by.
 const CUT: f64 = 1e-20;
 /// How close rho comes to the truth, from above, relatively.
@@ -67,18 +76,87 @@ impl Losses {
         weights.iter().for_each(|(place, weight)| dense[(place - first) as usize] += weight);
         let total: f64 = dense.iter().sum();
         dense.iter_mut().for_each(|weight| *weight *= (1.0 - beyond) / total);
-        Self { step, first, weights: dense, beyond, worst }
+        Self { step, first, weights: dense, beyond, worst, turn: None, atoms: Vec::new() }
+    }
+
+    /// Of a Gaussian weight: with the steps by which Q is P moved, `‖u‖²` of them for the change u; without where that is no
+    /// multiple of the step.
+    pub(super) fn moved_by(mut self, square: f64) -> Self {
+        let (places, nearest) = (square / self.step, libm::round(square / self.step));
+        let is_exact = nearest >= 1.0 && (places - nearest).abs() <= 1e-12 * nearest;
+        self.turn = is_exact.then_some(nearest as usize);
+        self
+    }
+
+    /// The weights of one period, if Q is P moved and none of them lies in what tables cut.
+    fn period(&self) -> Option<&[f64]> {
+        let first = usize::try_from(-self.first).ok()?;
+        let period = self.weights.get(first..first + self.turn?)?;
+        let some = || period.iter().copied().filter(|weight| *weight > 0.0);
+        (some().fold(f64::INFINITY, f64::min) >= 1e-9 * some().fold(0.0, f64::max)).then_some(period)
+    }
+
+    /// Losses that are multiples of a unit, each with its weight: on that grid if it is short, else on one of 4,096 steps.
+    /// `beyond`, `worst`: as in [`Losses::new`].
+    pub(super) fn of_units(unit: f64, weights: &[(i64, f64)], beyond: f64, worst: f64) -> Self {
+        let most = weights.iter().map(|(times, _)| times.abs()).max().unwrap_or(0);
+        let range = 2.0 * most as f64 * unit;
+        if range <= GRID * unit {
+            return Self::new(unit, weights, beyond, worst);
+        }
+        let step = range / GRID;
+        let spread = |&(times, p): &(i64, f64)| {
+            spread(step, times as f64 * unit).map(|(place, share)| (place, share * p))
+        };
+        let weights: Vec<(i64, f64)> = weights.iter().flat_map(spread).collect();
+        Self::new(step, &weights, beyond, worst)
+    }
+
+    /// Those of some outcomes, each with its loss and its probability, on no grid. `beyond`, `worst`: as in [`Losses::new`].
+    pub(super) fn of(mut outcomes: Vec<(f64, f64)>, beyond: f64, worst: f64) -> Self {
+        outcomes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let largest = outcomes.iter().map(|(loss, _)| loss.abs()).fold(0.0, f64::max);
+        let total: f64 = outcomes.iter().map(|(_, p)| p).sum();
+        let mut atoms: Vec<(f64, f64)> = Vec::new();
+        for (loss, p) in outcomes {
+            let p = p * (1.0 - beyond) / total;
+            match atoms.last_mut() {
+                // Equal but for rounding.
+                Some(last) if loss - last.0 <= 1e-13 * largest => *last = (loss, last.1 + p),
+                _ => atoms.push((loss, p)),
+            }
+        }
+        Self { step: 1.0, first: 0, weights: Vec::new(), beyond, worst, turn: None, atoms }
+    }
+
+    /// On a grid of about 4,096 steps, with the largest loss on it, if they are on none.
+    fn gridded(&self) -> Self {
+        match (self.atoms.first(), self.atoms.last()) {
+            (Some((low, _)), Some((high, _))) if high > low && *high > 0.0 => {
+                self.on_grid(high / libm::ceil(high / ((high - low.min(0.0)) / GRID)))
+            }
+            (Some(_), _) => self.on_grid(1.0),
+            (None, _) => self.clone(),
+        }
     }
 
     /// Those of randomised response, which loses `epsilon` or `-epsilon`: every release with a pure loss of at most
     /// `epsilon` can be made of it, and so loses no more (Kairouz, Oh and Viswanath 2015, Thm. 3.1). `epsilon` >= 0.
     pub fn pure(epsilon: f64) -> Self {
         if epsilon == 0.0 {
-            return Self { step: 1.0, first: 0, weights: vec![1.0], beyond: 0.0, worst: 0.0 };
+            return Self {
+                step: 1.0,
+                first: 0,
+                weights: vec![1.0],
+                beyond: 0.0,
+                worst: 0.0,
+                turn: None,
+                atoms: Vec::new(),
+            };
         }
         let up = 1.0 / (1.0 + libm::exp(-epsilon));
         let weights = vec![libm::exp(-epsilon) * up, 0.0, up];
-        Self { step: epsilon, first: -1, weights, beyond: 0.0, worst: epsilon }
+        Self { step: epsilon, first: -1, weights, beyond: 0.0, worst: epsilon, turn: None, atoms: Vec::new() }
     }
 
     /// Those of free Laplace noise with the rate `1/lambda` on a count that changes by 1, on a grid.
@@ -103,10 +181,10 @@ impl Losses {
         Self::new(step, &weights, 0.0, rate)
     }
 
-    /// The losses that the law has, ascending, with their probabilities under P; what is not on the grid left out.
+    /// The losses that the law has, ascending, with their probabilities under P; what is beyond left out.
     pub fn each(&self) -> impl DoubleEndedIterator<Item = (f64, f64)> + '_ {
         let of = |(i, &p): (usize, &f64)| ((self.first + i as i64) as f64 * self.step, p);
-        self.weights.iter().enumerate().map(of)
+        self.atoms.iter().copied().chain(self.weights.iter().enumerate().map(of))
     }
 
     /// `δ(epsilon) = sup_S P(S) - e^epsilon Q(S) = E (1 - e^(epsilon - L))₊`: with it the release is (epsilon, δ)-private
@@ -221,12 +299,15 @@ impl Losses {
     }
 
     /// The least mu with which the release is mu-Gaussian-private (Dong, Roth and Su 2022): no test tells P from Q better than
-    /// one tells N(mu, 1) from N(0, 1). `None`: any loss is possible, so that corners of the curve are too many to have all of
-    /// them.
+    /// one tells N(mu, 1) from N(0, 1). `None`: any loss is possible, and the law is not one of those of which a part tells all
+    /// ([`super::translated`]; that mu is from above, and within 3e-5).
     ///
     /// Between two corners the curve is straight and that of the normal laws is convex, so that the corners decide:
     /// the largest `-Φ⁻¹(alpha) - Φ⁻¹(beta)`. Errors next to 1 are taken by what they lack.
     pub fn mu(&self) -> Option<f64> {
+        if let Some(period) = self.period() {
+            return Some(translated::mu(self.step, period));
+        }
         if !self.worst.is_finite() {
             return None;
         }
@@ -261,8 +342,23 @@ impl Losses {
         Some(most)
     }
 
-    /// The losses of this release and another of the same data; both grids have one step.
+    /// The losses of this release and another of the same data, on the finer of two grids.
     pub(super) fn and(&self, other: &Self) -> Self {
+        if !self.atoms.is_empty() || !other.atoms.is_empty() {
+            let some = |losses: &Self| losses.each().filter(|(_, p)| *p > 0.0).collect::<Vec<_>>();
+            let (own, others) = (some(self), some(other));
+            if own.len() * others.len() <= MOST_PAIRS {
+                let pairs =
+                    own.iter().flat_map(|(loss, p)| others.iter().map(move |(l, q)| (loss + l, p * q)));
+                let both = Self::of(pairs.collect(), self.beyond + other.beyond, self.worst + other.worst);
+                return if both.atoms.len() <= MOST { both } else { both.gridded() };
+            }
+            return self.gridded().and(&other.gridded());
+        }
+        if self.step != other.step {
+            let step = self.step.min(other.step);
+            return self.on_grid(step).and(&other.on_grid(step));
+        }
         let mut weights = vec![0.0; self.weights.len() + other.weights.len() - 1];
         for (i, x) in self.weights.iter().enumerate().filter(|(_, x)| **x > 0.0) {
             weights[i..].iter_mut().zip(&other.weights).for_each(|(sum, y)| *sum += x * y);
@@ -273,8 +369,16 @@ impl Losses {
             weights,
             beyond: self.beyond + other.beyond,
             worst: self.worst + other.worst,
+            turn: self.turn.zip(other.turn).map(|(one, other)| one + other),
+            atoms: Vec::new(),
         };
         both.shortened()
+    }
+
+    /// The pairs of losses that [`Losses::and`] lists where one of two is on no grid.
+    pub(super) fn listed_pairs(&self, other: &Self) -> usize {
+        let listed = !self.atoms.is_empty() || !other.atoms.is_empty();
+        if listed { self.each().count() * other.each().count() } else { 0 }
     }
 
     /// The losses of so many releases of the same data, each with this law, as if they were one.
@@ -300,8 +404,11 @@ impl Losses {
         }
     }
 
-    /// Both on the wider of the two grids.
+    /// Both on the wider of the two grids, if both are on one.
     fn on_one_grid(mut a: Self, mut b: Self) -> (Self, Self) {
+        if !a.atoms.is_empty() || !b.atoms.is_empty() {
+            return (a, b);
+        }
         while a.step < b.step {
             a = a.coarser();
         }
@@ -309,6 +416,13 @@ impl Losses {
             b = b.coarser();
         }
         (a, b)
+    }
+
+    /// On a grid with a step.
+    fn on_grid(&self, step: f64) -> Self {
+        let spread = |(loss, p)| spread(step, loss).map(|(place, share)| (place, share * p));
+        let weights: Vec<(i64, f64)> = self.each().flat_map(spread).collect();
+        Self::new(step, &weights, self.beyond, self.worst)
     }
 
     /// On a grid with twice the step.
@@ -327,7 +441,7 @@ impl Losses {
                 weights[at + 1] += (1.0 - lower) * p;
             }
         }
-        Self { step: 2.0 * self.step, first, weights, ..*self }
+        Self { step: 2.0 * self.step, first, weights, turn: None, atoms: Vec::new(), ..*self }
     }
 
     /// Without ends of next to no probability, on a grid that is not too long: what is cut above counts as beyond the
@@ -353,5 +467,34 @@ impl Losses {
             self = self.coarser();
         }
         self
+    }
+}
+
+/// Laws of losses without those that another is nowhere better than: no test has smaller errors on what is left out, whatever
+/// it is composed with. Errors of tests that differ by roundings are taken for one.
+pub(super) fn undominated(mut all: Vec<Losses>) -> Vec<Losses> {
+    // The worst first.
+    all.sort_by(|a, b| b.delta(0.0).total_cmp(&a.delta(0.0)));
+    let mut kept: Vec<(Losses, Vec<(f64, f64)>)> = Vec::new();
+    for losses in all {
+        let corners = losses.corners();
+        // Between its corners a curve is straight, and one that is convex lies below it if it does so there.
+        let is_above = |(_, other): &(Losses, Vec<(f64, f64)>)| {
+            corners.iter().all(|&(alpha, beta)| between(other, alpha) <= beta + 1e-14)
+        };
+        if !kept.iter().any(is_above) {
+            kept.push((losses, corners));
+        }
+    }
+    kept.into_iter().map(|(losses, _)| losses).collect()
+}
+
+/// The height of a curve of straight pieces.
+pub(super) fn between(corners: &[(f64, f64)], x: f64) -> f64 {
+    let place = corners.partition_point(|(alpha, _)| *alpha <= x);
+    match (corners.get(place.wrapping_sub(1)), corners.get(place)) {
+        (Some((x0, y0)), Some((x1, y1))) => y0 + (y1 - y0) * (x - x0) / (x1 - x0),
+        (Some((_, y)), None) | (None, Some((_, y))) => *y,
+        (None, None) => 0.0,
     }
 }

@@ -6,9 +6,14 @@
 //! is bounded by what is known: a pure loss by randomised response, rho by what follows from it at every delta, normal
 //! noise by the curve of two normal laws.
 
+mod finite;
+mod lattice;
 mod losses;
+mod margins;
 mod noise;
-mod table;
+mod parts;
+mod tied;
+mod translated;
 mod tree;
 
 #[cfg(test)]
@@ -17,11 +22,13 @@ mod tests;
 pub use losses::Losses;
 pub use noise::IntegerNoise;
 
+use self::losses::between;
+use self::parts::Part;
 use self::tree::Walk;
 use super::accountant::Accountant;
-use super::{ChangeKind, normal_curve};
+use super::{ChangeKind, normal_curve, within, worst};
 use crate::error::Result;
-use crate::invariant::{Hierarchy, Linear};
+use crate::invariant::{Bounded, Component, Hierarchy, Linear, Region};
 use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
 use crate::rng::{normal_cdf, normal_quantile};
 
@@ -99,25 +106,66 @@ impl Profile {
         Ok(Self::of(if is_enough { added } else { walk.moved()? }))
     }
 
-    /// What integer noise on the entries of a table pays that is conditioned on equations.
+    /// What integer noise on the entries of a table pays that is conditioned on equations and inequalities.
     ///
-    /// `None`: there is no such change, or its losses are not computed under these equations. They are for single
-    /// entries, known totals, trees of entries, and totals of entries that are tied to each other (tables of two rows).
+    /// - `region`: the inequalities, as bounds on the noise of some table that keeps them.
     ///
-    /// Errors: as [`Profile::of_tree`].
+    /// A profile is that of the worst of all tables that keep the same.
+    ///
+    /// `None`: there is no such change, or its losses are not computed: of what inequalities bound only the parts of up to 200
+    /// tables, and single counts with a bound on one side, are. Errors: as [`Profile::of_tree`]; under other equations than
+    /// totals, trees of entries and margins, more than 2^24 points of their lattice.
     pub fn of_table(
         invariant: &Linear,
+        region: &Region,
         scale: f64,
         noise: IntegerNoise,
         kind: ChangeKind,
     ) -> Result<Option<Self>> {
+        let reduced = |part: Bounded| if part.region.is_everything() { vec![part] } else { part.reduced() };
+        let parts = region.components(invariant).into_iter().flat_map(reduced);
+        let entries = |component: &Component| {
+            let mut counts = vec![true; component.entries.len()];
+            if let Some(tree) = worst::tree(component) {
+                let first = usize::from(tree.hierarchy.is_known(0));
+                let inner = (first..tree.hierarchy.nodes()).filter(|&v| !tree.hierarchy.is_leaf(v));
+                inner.for_each(|v| counts[tree.entries[v - first] as usize] = false);
+            }
+            counts.into_iter().map(|counts| (scale, counts)).collect()
+        };
+        Self::of_parts(&parts::alike(parts, entries), noise, kind)
+    }
+
+    /// What integer noise on the nodes of a tree pays that is conditioned on its sums and on inequalities. For
+    /// [`Profile::of_tree`]'s arguments.
+    ///
+    /// - `nonnegative`: the counts by node, where no leaf may be negative.
+    /// - `region`: other inequalities, on the noise around the given table, with the nodes as entries.
+    ///
+    /// `None` and errors: as [`Profile::of_table`].
+    pub fn of_tree_within(
+        tree: &Hierarchy,
+        scales: &[f64],
+        nonnegative: Option<&[i64]>,
+        region: &Region,
+        noise: IntegerNoise,
+        kind: ChangeKind,
+    ) -> Result<Option<Self>> {
+        tree.check_one_per_level("scales", scales.len())?;
+        let region = match nonnegative {
+            Some(counts) => region.clone().above(counts, tree.leaves().iter().map(|&leaf| leaf as usize)),
+            None => region.clone(),
+        };
+        let parts = region.components(&within::equations(tree)?).into_iter().flat_map(|part| part.reduced());
+        let entry = |&node: &u32| (scales[tree.level(node as usize)], tree.is_leaf(node as usize));
+        let parts = parts::alike(parts, |component| component.entries.iter().map(entry).collect());
+        Self::of_parts(&parts, noise, kind)
+    }
+
+    fn of_parts(parts: &[Part], noise: IntegerNoise, kind: ChangeKind) -> Result<Option<Self>> {
         let found = match noise {
-            IntegerNoise::DoubleGeometric => {
-                table::of_changes(invariant, scale, noise, &DoubleGeometric::new, kind)?
-            }
-            IntegerNoise::DiscreteGaussian => {
-                table::of_changes(invariant, scale, noise, &DiscreteGaussian::new, kind)?
-            }
+            IntegerNoise::DoubleGeometric => parts::of_changes(parts, noise, &DoubleGeometric::new, kind)?,
+            IntegerNoise::DiscreteGaussian => parts::of_changes(parts, noise, &DiscreteGaussian::new, kind)?,
         };
         Ok(found.and_then(Self::of))
     }
@@ -271,14 +319,4 @@ fn concentrated_delta(rho: f64, epsilon: f64) -> f64 {
         if fits(middle) { high = middle } else { low = middle }
     }
     libm::exp(high)
-}
-
-/// The height of a curve of straight pieces.
-fn between(corners: &[(f64, f64)], x: f64) -> f64 {
-    let place = corners.partition_point(|(alpha, _)| *alpha <= x);
-    match (corners.get(place.wrapping_sub(1)), corners.get(place)) {
-        (Some((x0, y0)), Some((x1, y1))) => y0 + (y1 - y0) * (x - x0) / (x1 - x0),
-        (Some((_, y)), None) | (None, Some((_, y))) => *y,
-        (None, None) => 0.0,
-    }
 }

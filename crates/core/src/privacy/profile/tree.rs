@@ -17,7 +17,7 @@
 //! and log-concave, and so is the weight of everything else; conditioned on that, no tail is heavier. The mass of all cuts
 //! counts as a loss of its own, the largest that there is.
 
-use super::losses::{Losses, spread};
+use super::losses::{GRID, Losses, spread};
 use crate::error::{Error, Result};
 use crate::exact::Table;
 use crate::exact::table::{TRUNCATION, reach};
@@ -27,12 +27,23 @@ use crate::law::IntegerLaw;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// Losses of a change on a grid, where they are no multiples of one step.
-const GRID: f64 = 4096.0;
 /// Multiplications of the tables of all changes.
 const MOST: f64 = 2e10;
 /// Changes that differ.
 const MOST_CHANGES: usize = 20_000;
+
+/// Refuses to look at more changes. Errors: [`Error::TooLarge`].
+pub(super) fn check_changes(found: usize) -> Result<()> {
+    if found <= MOST_CHANGES {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        what: "changes of one record that differ".into(),
+        needed: found as u64,
+        limit: MOST_CHANGES as u64,
+        unit: "changes",
+    })
+}
 
 /// The losses of a change by 1 of each of some nodes with free noise. `laws`: of those nodes.
 ///
@@ -47,13 +58,22 @@ pub(super) fn of_free<L: IntegerLaw>(laws: &[L]) -> Result<Losses> {
             .zip(table.entries())
             .flat_map(|(z, weight)| spread(step, loss(law, z)).map(|(place, share)| (place, weight * share)));
         let weights: Vec<(i64, f64)> = weights.collect();
-        let one = Losses::new(step, &weights, table.lost() + TRUNCATION, worst([law]));
+        let one = losses(step, &weights, table.lost() + TRUNCATION, &[*law]);
         all = Some(match all {
             None => one,
             Some(all) => all.and(&one),
         });
     }
     Ok(all.unwrap_or_else(|| Losses::pure(0.0)))
+}
+
+/// The losses of a change by 1 of each of some nodes, by their place on a grid.
+fn losses<L: IntegerLaw>(step: f64, weights: &[(i64, f64)], beyond: f64, laws: &[L]) -> Losses {
+    let losses = Losses::new(step, weights, beyond, worst(laws));
+    match laws.iter().any(|law| law.as_double_geometric().is_some()) {
+        true => losses,
+        false => losses.moved_by(laws.iter().map(|law| 2.0 * loss_unit(law)).sum()),
+    }
 }
 
 /// What noise z of a node loses that gains a record: `ln w(z)/w(z - 1)`.
@@ -66,22 +86,25 @@ fn loss<L: IntegerLaw>(law: &L, z: i64) -> f64 {
     }
 }
 
+/// What all losses of a law are multiples of, those of a change by 1 odd ones.
+pub(super) fn loss_unit<L: IntegerLaw>(law: &L) -> f64 {
+    match law.as_double_geometric() {
+        Some(_) => 1.0 / law.scale(),
+        None => 0.5 / (law.scale() * law.scale()),
+    }
+}
+
 /// The largest loss of a change by 1 of each of some nodes.
-fn worst<'a, L: IntegerLaw>(laws: impl IntoIterator<Item = &'a L>) -> f64 {
+pub(super) fn worst<'a, L: IntegerLaw>(laws: impl IntoIterator<Item = &'a L>) -> f64 {
     laws.into_iter().map(|law| law.as_double_geometric().map_or(f64::INFINITY, |_| 1.0 / law.scale())).sum()
 }
 
 /// A step that the losses of some nodes together are multiples of, if there is one of no more than 32 in the least of
 /// them; else one with about 4,096 of it in all that they can lose.
 fn step<L: IntegerLaw>(laws: &[L]) -> f64 {
-    // Losses are odd multiples of these.
-    let unit = |law: &L| match law.as_double_geometric() {
-        Some(_) => 1.0 / law.scale(),
-        None => 0.5 / (law.scale() * law.scale()),
-    };
-    let range: f64 = laws.iter().map(|law| unit(law) * (2 * reach(law) + 1) as f64).sum();
+    let range: f64 = laws.iter().map(|law| loss_unit(law) * (2 * reach(law) + 1) as f64).sum();
     let range = range.min(2.0 * worst(laws));
-    let units: Vec<f64> = laws.iter().map(unit).collect();
+    let units: Vec<f64> = laws.iter().map(loss_unit).collect();
     common(&units).filter(|step| range / step <= GRID).unwrap_or(range / GRID)
 }
 
@@ -354,15 +377,11 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
         2.0 * self.tables[self.places[place as usize].shape as usize].1 + TRUNCATION
     }
 
-    /// The largest loss of a path from a leaf up to below a place.
-    fn worst(&self, leaf: u32, to: Option<u32>) -> f64 {
-        let mut at = Some(leaf);
-        let mut sum = 0.0;
-        while let Some(place) = at.filter(|_| at != to) {
-            sum += worst([self.law(self.places[place as usize].shape)]);
-            at = self.places[place as usize].above;
-        }
-        sum
+    /// The laws of a path from a leaf up to below a place.
+    fn laws(&self, leaf: u32, to: Option<u32>) -> Vec<L> {
+        let above = |place: &u32| self.places[*place as usize].above;
+        let path = std::iter::successors(Some(leaf), above).take_while(|place| Some(*place) != to);
+        path.map(|place| *self.law(self.places[place as usize].shape)).collect()
     }
 
     /// Those of a record added.
@@ -371,7 +390,7 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
         for (leaf, path) in self.leaves(0)? {
             let weights = path.rows.iter().map(|(&loss, row)| (loss, row.iter().sum()));
             let weights: Vec<(i64, f64)> = weights.collect();
-            found.push(Losses::new(self.step, &weights, self.lost(leaf), self.worst(leaf, None)));
+            found.push(losses(self.step, &weights, self.lost(leaf), &self.laws(leaf, None)));
         }
         Ok(found)
     }
@@ -394,14 +413,7 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
                     for (k, from) in of_a.iter().enumerate() {
                         for to in &of_b[if a == b { k } else { 0 }..] {
                             found.push(self.pair(meet, [from, to], &rest)?);
-                            if found.len() > MOST_CHANGES {
-                                return Err(Error::TooLarge {
-                                    what: "changes of one record that differ".into(),
-                                    needed: found.len() as u64,
-                                    limit: MOST_CHANGES as u64,
-                                    unit: "changes",
-                                });
-                            }
+                            check_changes(found.len())?;
                         }
                     }
                 }
@@ -426,8 +438,8 @@ impl<'a, L: IntegerLaw> Walk<'a, L> {
         }
         self.work(work)?;
         let weights: Vec<(i64, f64)> = weights.into_iter().collect();
-        let worst = self.worst(from.0, Some(meet)) + self.worst(to.0, Some(meet));
-        Ok(Losses::new(self.step, &weights, self.lost(meet), worst))
+        let laws = [from.0, to.0].map(|leaf| self.laws(leaf, Some(meet))).concat();
+        Ok(losses(self.step, &weights, self.lost(meet), &laws))
     }
 
     /// The weight of all but some children of a place by the sum of those.
