@@ -330,7 +330,8 @@ impl Losses {
         });
         let corners = std::iter::once(first).chain(above);
         // What the grid lacks under Q. It loses no more than the worst loss the other way either: `beta >= (1 - alpha) e^-worst`.
-        let lost = (1.0 - below[below.len() - 1].1 - first.1).max(0.0);
+        let lacks = 1.0 - below[below.len() - 1].1 - first.1;
+        let lost = if self.beyond > 0.0 { lacks.max(0.0) } else { 0.0 };
         let mut most: f64 = 0.0;
         for ((power, alpha), (beta, kept)) in corners.zip(below.into_iter().rev()) {
             let kept = kept + lost;

@@ -4,9 +4,11 @@
 //! is P moved: `P(L = l + ‖u‖²) = Q(L = l) = e^-l P(L = l)`, and one period of `‖u‖²` gives the law at all losses, however rare.
 //!
 //! A test that takes all losses from l on has the errors `alpha = P(L >= l + ‖u‖²)` and `1 - P(L >= l)`. With
-//! `x(l) = -Φ⁻¹(P(L >= l))` mu is the largest `x(l + ‖u‖²) - x(l)`, over infinitely many l. **The rest is bounded.** D_α is at most `α rho`, `rho = ‖u‖²/2`, as for
-//! normal laws, so that `sqrt(-ln alpha) <= sqrt(-ln p) + sqrt(rho)` for every test with the power p. With `h(x) = sqrt(-ln Φ(-x))`, whose
-//! slope rises to `1/sqrt(2)` from 2 on, `x(l + ‖u‖²) - x(l) <= sqrt(rho)/h'(x(l))`: next to `‖u‖` far out.
+//! `x(l) = -Φ⁻¹(P(L >= l))` mu is the largest `x(l + ‖u‖²) - x(l)`, over infinitely many l.
+//!
+//! **The rest is bounded.** D_α is at most `α rho`, `rho = ‖u‖²/2`, as for normal laws, so that
+//! `sqrt(-ln alpha) <= sqrt(-ln p) + sqrt(rho)` for every test with the power p. With `h(x) = sqrt(-ln Φ(-x))`, whose slope rises
+//! to `1/sqrt(2)` from 2 on, `x(l + ‖u‖²) - x(l) <= sqrt(rho)/h'(x(l))`: next to `‖u‖` far out.
 
 use crate::privacy::normal_curve::{log_tail, mills};
 

@@ -325,6 +325,24 @@ fn trees_within_bounds_are_those_of_all_tables() {
     assert!(of(Some(&[30, 20, 4, 4, 2])).is_none());
 }
 
+/// A total so far beyond the noise that tests which are next to never right decide nothing: mu is that of all of them, none is taken
+/// for what was lost.
+#[test]
+fn tests_far_out_are_those_of_all_tables() {
+    let (n, scale) = (12, 1.15);
+    let counts = [4, 4, 4];
+    let region = Inequalities::nonnegative(3).around(&counts).unwrap();
+    let tables: Vec<Vec<i64>> =
+        (0..=n).flat_map(|a| (0..=n - a).map(move |b| vec![a, b, n - a - b])).collect();
+    let pairs = of_kind(&tables, &|_| true, ChangeKind::Moved);
+    let log = |_: usize, z: i64| log_weight(NOISES[1], scale, z);
+    let want = pairs.iter().map(|(x, y)| between(&tables, [x, y], &log).mu()).fold(0.0, f64::max);
+    let total = Linear::total(3).unwrap();
+    let found = Profile::of_table(&total, &region, scale, NOISES[1], ChangeKind::Moved).unwrap().unwrap();
+    let got = found.mu().unwrap();
+    assert!((got / want - 1.0).abs() < 1e-9, "{got}, not {want}");
+}
+
 /// What one law is nowhere better than another at is left out, and nothing else.
 #[test]
 fn what_is_dominated_is_left_out() {
