@@ -299,8 +299,8 @@ impl Losses {
     }
 
     /// The least mu with which the release is mu-Gaussian-private (Dong, Roth and Su 2022): no test tells P from Q better than
-    /// one tells N(mu, 1) from N(0, 1). `None`: any loss is possible, and the law is not one of those of which a part tells all
-    /// ([`super::translated`]; that mu is from above, and within 3e-5).
+    /// one tells N(mu, 1) from N(0, 1). `None`: any loss is possible, and the law is not one of those of which a part tells all,
+    /// as that of discrete Gaussian noise on one grid does (that mu is from above, and within 3e-5).
     ///
     /// Between two corners the curve is straight and that of the normal laws is convex, so that the corners decide:
     /// the largest `-Φ⁻¹(alpha) - Φ⁻¹(beta)`. Errors next to 1 are taken by what they lack.

@@ -47,8 +47,9 @@ pub(super) fn of_table<L: IntegerLaw>(law: &L, sizes: (usize, usize)) -> Result<
         }
         None => {
             let (period, event) = torus.by_product();
-            let some = || period.iter().copied().filter(|weight| *weight != 0.0);
-            if some().fold(f64::INFINITY, f64::min) < LEAST * some().fold(0.0, f64::max) {
+            // Losses are even multiples of the unit, and all of them are possible.
+            let even = || period.iter().copied().step_by(2);
+            if even().fold(f64::INFINITY, f64::min) < LEAST * even().fold(0.0, f64::max) {
                 return Ok(None);
             }
             let beyond = TAILS + left_out / event;

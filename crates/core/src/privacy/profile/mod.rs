@@ -2,7 +2,7 @@
 //!
 //! One number says little of a privacy loss, and different accountants need different ones. The law of the loss of a
 //! change ([`Losses`]) has them all: `δ(epsilon)`, the trade-off between the two errors of a test, rho, mu, and what
-//! several releases pay together. For integer noise under equations it is computed ([`tree`], [`table`]); elsewhere it
+//! several releases pay together. For integer noise under equations it is computed ([`parts`], [`tree`]); elsewhere it
 //! is bounded by what is known: a pure loss by randomised response, rho by what follows from it at every delta, normal
 //! noise by the curve of two normal laws.
 
