@@ -52,14 +52,16 @@ impl Points {
         limit: u64,
         visit: &mut dyn FnMut(&[i64]) -> Result<()>,
     ) -> Result<()> {
-        let logs: Vec<Vec<f64>> =
+        let mut logs: Vec<Vec<f64>> =
             tables.iter().map(|table| table.entries().iter().map(|&p| libm::log(p)).collect()).collect();
-        let top = |logs: &Vec<f64>| logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let tops: Vec<f64> =
+            logs.iter().map(|own| own.iter().copied().fold(f64::NEG_INFINITY, f64::max)).collect();
+        logs.iter_mut().zip(&tops).for_each(|(own, top)| own.iter_mut().for_each(|log| *log -= top));
         let mut walk = Walk {
             points: self,
             first: tables.iter().map(|table| *table.support().start()).collect(),
-            least: least - logs.iter().map(top).sum::<f64>(),
-            logs: logs.iter().map(|own| own.iter().map(|log| log - top(own)).collect()).collect(),
+            least: least - tops.iter().sum::<f64>(),
+            logs,
             left: limit,
             limit,
         };
