@@ -4,7 +4,7 @@ use crate::config::{Checker, one_of};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::privacy::{Amount, Change, ChangeKind, Measure, Rho};
-use crate::study::cells::{Known, Profiles, Statements};
+use crate::study::cells::{Known, Profiles, Statements, Together};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -104,15 +104,15 @@ fn price(
                 (Measure::Rho, _, Rho::Computed(rho) | Rho::OfNoise(rho)) => Ok(rho),
                 (Measure::Rho, _, Rho::Bounded(_) | Rho::Unknown)
                 | (Measure::Mu | Measure::Together { .. }, ..) => {
-                    let found = profiles.of(cell, kind, price);
-                    let paid = match (&found, measure) {
+                    let own = Together { change: kind, price, curve: profiles.of(cell, kind, price) };
+                    let paid = match (&own.curve, measure) {
                         (None, _) => return unknown(),
                         (Some((_, Known::Bounded)), _) => None,
                         (Some((curve, _)), Measure::Epsilon) => Some(curve.epsilon(0.0)),
                         (Some((curve, _)), Measure::Rho) => curve.rho(),
                         (Some((curve, _)), Measure::Mu) => curve.mu(),
                         (Some((curve, _)), Measure::Together { delta, releases }) => {
-                            Some(curve.composed(releases).epsilon(delta))
+                            Some(own.epsilon(&curve.composed(releases), (delta, releases)))
                         }
                     };
                     paid.map_or_else(

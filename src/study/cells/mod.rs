@@ -7,6 +7,7 @@ mod statement;
 mod telling;
 
 pub(in crate::study) use gamma::{gamma, rates};
+pub(in crate::study) use profile::Together;
 pub(crate) use profile::{Known, Profiles};
 pub use statement::{StatementRow, Statements, described, statement_words, statements};
 pub use telling::{CELL, Part, Releases};

@@ -17,6 +17,8 @@ use std::collections::HashMap;
 pub(crate) enum Known {
     /// It is that of the release.
     Computed,
+    /// It is that of the law at which a chain aims: what its distance from it adds comes on top.
+    OfTarget,
     /// It is that of free noise, which is moved to the invariant: what is released pays at most as much.
     OfNoise,
     /// No release with what is stated pays more.
@@ -27,6 +29,7 @@ impl Known {
     pub(in crate::study) fn name(self) -> &'static str {
         match self {
             Self::Computed => "computed",
+            Self::OfTarget => "target",
             Self::OfNoise => "noise",
             Self::Bounded => "bounded",
         }
@@ -56,6 +59,13 @@ impl Together<'_> {
     /// The curve of so many releases together.
     pub(in crate::study) fn composed(&self, releases: u64) -> Option<Profile> {
         self.curve.as_ref().map(|(curve, _)| curve.composed(releases))
+    }
+
+    /// The least epsilon of so many releases together at a delta: by their curve, or by what simple accounting charges, where tables
+    /// leave out more than delta. `curve`: of [`Together::composed`].
+    pub(in crate::study) fn epsilon(&self, curve: &Profile, (delta, releases): (f64, u64)) -> f64 {
+        let charged = self.charged(delta, releases).unwrap_or(f64::INFINITY);
+        curve.epsilon(delta).min(charged)
     }
 
     /// rho of so many releases together: by the curve, or where any loss is possible by the statement.
@@ -109,7 +119,11 @@ impl<'a> Profiles<'a> {
             _ if is_exact => self.computed(cell, kind),
             _ => None,
         };
-        computed.or_else(|| {
+        let of_target = |(curve, known)| match known {
+            Known::Computed if cell.at.method.is_chain() => (curve, Known::OfTarget),
+            known => (curve, known),
+        };
+        computed.map(of_target).or_else(|| {
             let bound = match family {
                 _ if price.loss.delta > 0.0 && price.gamma == Gamma::Declared => None,
                 Family::Gaussian => price.rho.value().map(normal),

@@ -16,8 +16,10 @@ pub(super) fn curves(plan: &Plan, delta: f64, releases: u64) -> Curves {
     let profiles = Profiles::new(&plan.subject, &statements);
     let (mut rows, mut told) = (Vec::new(), Vec::new());
     for cell in &plan.cells {
+        let sign = if cell.at.method.nonnegative() { " >= 0" } else { "" };
+        let method = cell.at.method.words() + sign;
         if !cell.at.law.is_noise() {
-            let words = [cell.at.law.name().to_owned(), cell.epsilon.to_string(), cell.at.method.words()];
+            let words = [cell.at.law.name().to_owned(), cell.epsilon.to_string(), method];
             rows.push(
                 words.into_iter().chain(["any", "unknown", "unknown", "unknown"].map(String::from)).collect(),
             );
@@ -26,13 +28,13 @@ pub(super) fn curves(plan: &Plan, delta: f64, releases: u64) -> Curves {
         let pays = if cell.paid.is_some() { statements.found(cell) } else { statements.quick(cell) };
         for own in profiles.each(cell, &pays) {
             let charged = own.charged(delta, releases);
-            let epsilon = own.composed(releases).map(|curve| curve.epsilon(delta));
+            let epsilon = own.composed(releases).map(|curve| own.epsilon(&curve, (delta, releases)));
             let known = own.curve.as_ref().map_or("unknown", |(_, known)| known.name());
             let figure = |x: Option<f64>| x.map_or("unknown".into(), at_most);
             rows.push(vec![
                 cell.at.law.name().to_owned(),
                 cell.epsilon.to_string(),
-                cell.at.method.words(),
+                method.clone(),
                 own.change.name().to_owned(),
                 figure(charged),
                 figure(epsilon),

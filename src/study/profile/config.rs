@@ -70,7 +70,7 @@ impl Section for ProfileBlock {
         let delta = checker.probability("delta", *top.delta.get_ref(), top.delta.span())?;
         let releases = match &top.releases {
             None => vec![1],
-            Some(axis) => checker.axis("releases", axis, |&k, span| checker.count("releases", k, span))?,
+            Some(axis) => checker.axis("releases", axis, |&k, span| checker.releases("releases", k, span))?,
         };
         Ok(Arc::new(ProfilePart { delta, releases }))
     }

@@ -34,14 +34,15 @@ table! {
         change: String;
         /// releases of the same data that pay together
         releases: u64;
-        /// how their losses are known: `computed`, `noise` (those of free noise, which is moved to the invariant), `bounded`; null
-        /// where nothing bounds them
+        /// how their losses are known: `computed`, `target` (those of the law at which a chain aims, without what its distance from it
+        /// adds), `noise` (those of free noise, which is moved to the invariant), `bounded`; null where nothing bounds them
         known: Option<String>;
         /// the delta at which `charged` and `epsilon` are stated
         at_delta: f64;
         /// what simple accounting charges: pure losses added up, or what follows from rho
         charged: Option<f64>, "nats";
-        /// the least epsilon by the whole law of the loss
+        /// the least epsilon by the whole law of the loss, or `charged` where that is less: at a delta below what the tables of a law
+        /// leave out; null where neither is known
         epsilon_at_delta: Option<f64>, "nats";
         /// rho of zero-concentrated privacy: the least of one release by the same law, or where any loss is possible what is stated,
         /// times `releases`; null where neither is known
@@ -98,6 +99,8 @@ table! {
 
 /// Pieces into which a curve is cut.
 const PIECES: u32 = 64;
+/// Halvings by which errors come close to 0 and to 1.
+const HALVINGS: i32 = 24;
 
 /// The rows of a curve, on both figures.
 fn points(row: &ProfileRow, curve: &Curve) -> Vec<CurveRow> {
@@ -112,7 +115,11 @@ fn points(row: &ProfileRow, curve: &Curve) -> Vec<CurveRow> {
     let share = |k: u32| f64::from(k) / f64::from(PIECES);
     let end = row.epsilon_at_delta.unwrap_or_default();
     let delta = (0..=PIECES).map(|k| share(k) * end).map(|x| of(Figure::Delta, x, curve.delta(x)));
-    let error = (0..=PIECES).map(share).map(|x| of(Figure::Error, x, curve.error_of_second_kind(x)));
+    let small = || (7..=HALVINGS).map(|k| libm::ldexp(1.0, -k));
+    let mut errors: Vec<f64> =
+        (0..=PIECES).map(share).chain(small()).chain(small().map(|x| 1.0 - x)).collect();
+    errors.sort_by(f64::total_cmp);
+    let error = errors.into_iter().map(|x| of(Figure::Error, x, curve.error_of_second_kind(x)));
     delta.chain(error).collect()
 }
 
@@ -163,7 +170,9 @@ impl Prepared for Ready<'_> {
                     known: own.curve.as_ref().map(|(_, known)| known.name().to_owned()),
                     at_delta: *delta,
                     charged: own.charged(*delta, releases),
-                    epsilon_at_delta: composed.as_ref().and_then(|curve| finite(curve.epsilon(*delta))),
+                    epsilon_at_delta: composed
+                        .as_ref()
+                        .and_then(|curve| finite(own.epsilon(curve, (*delta, releases)))),
                     rho: own.rho(releases),
                     mu: own.mu(releases),
                 };

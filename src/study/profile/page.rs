@@ -18,6 +18,10 @@ pub(super) fn of(run: &Named) -> Result<Page> {
     let told: Vec<Told> =
         profiles.iter().flat_map(|(cell, rows)| rows.iter().map(move |row| (*cell, row.clone()))).collect();
     let mut pages = Page::default();
+    if told.is_empty() && run.printed_failed().next().is_none() {
+        let nothing = "No record can be added, removed or moved, and no smaller change keeps what is known: releases pay nothing.";
+        pages = Page::main(format!("{}: what releases pay together", run.name)).text(nothing);
+    }
     for rows in grouped(told, |(_, row)| row.change.clone()) {
         let Some(change) = ChangeKind::named(&rows[0].1.change) else { continue };
         let own: Vec<(&CellRow, Vec<&CurveRow>)> = curves
@@ -48,8 +52,9 @@ fn page(run: &Named, change: ChangeKind, rows: &[Told], curves: &[(&CellRow, Vec
     let figures = Figure::ALL.map(|figure| draw(run, change, figure, curves));
     let page = Page::main(title).listed(4, rows, columns).text(
         "charged: pure losses added up, or what follows from rho. epsilon: the least by the law of the loss of all releases together; \
-         rho and mu follow from that of one. known: computed (it is the law of the release), noise (that of free noise, which is \
-         moved to the invariant: what is released may pay less), bounded (no release with the stated loss pays more). -: not known.",
+         rho and mu follow from that of one. known: computed (it is the law of the release), target (that of the law at which a chain \
+         aims: what its distance from it adds is in no column), noise (that of free noise, which is moved to the invariant: what is \
+         released may pay less), bounded (no release with the stated loss pays more). -: not known.",
     );
     figures.into_iter().flatten().fold(page, Page::figure)
 }

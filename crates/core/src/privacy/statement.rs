@@ -241,17 +241,16 @@ const PERHAPS_SMALLER: &str = "a smaller one may exist";
 /// Said of the place of a change that is not known to be possible.
 const PERHAPS_IMPOSSIBLE: &str = "it may be impossible";
 
-/// A loss with four decimals.
-fn figure(x: f64) -> String {
-    match x < 1e-3 && x > 0.0 {
-        true => format!("{x:.3e}"),
-        false => format!("{x:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
-    }
-}
-
-/// An upper bound on a loss, as statements have it: four decimals, rounded up; below 1e-3 four digits.
+/// A loss as statements have it, rounded up: four decimals, below 1e-3 four digits.
 pub fn at_most(x: f64) -> String {
-    figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 })
+    let is_small = x < 1e-3 && x > 0.0;
+    let places = if is_small { 3.0 - libm::floor(libm::log10(x)) } else { 4.0 };
+    // Not one more for what is rounded in x itself.
+    let up = libm::ceil(x * libm::pow(10.0, places) * (1.0 - 1e-12)) / libm::pow(10.0, places);
+    match is_small {
+        true => format!("{up:.3e}"),
+        false => format!("{up:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
 }
 
 /// What a change costs.
@@ -296,7 +295,7 @@ impl Price {
         match self.epsilon() {
             None => "unknown".into(),
             Some(total) if self.epsilon_is_bound() => format!("<= {}", at_most(total)),
-            Some(total) => figure(total),
+            Some(total) => at_most(total),
         }
     }
 
@@ -305,7 +304,7 @@ impl Price {
         let Loss { epsilon, delta, .. } = self.loss;
         let mut words = match self.is_bound() {
             true => format!("epsilon at most {}", at_most(epsilon)),
-            false => format!("epsilon {}", figure(epsilon)),
+            false => format!("epsilon {}", at_most(epsilon)),
         };
         if delta > 0.0 {
             words += &format!(" at delta {delta:e}");
@@ -314,7 +313,7 @@ impl Price {
             (Gamma::Proved, _) => {}
             (Gamma::Declared, _) => words += ", declared",
             (Gamma::Bounded(_), Some(total)) => words += &format!(", conditioned at most {}", at_most(total)),
-            (_, Some(total)) => words += &format!(", conditioned {}", figure(total)),
+            (_, Some(total)) => words += &format!(", conditioned {}", at_most(total)),
             (_, None) => words += ", conditioned unknown",
         }
         words

@@ -8,8 +8,8 @@
 //! them, as many as the tables hold, have less than 1e-17 of the weight of 0. Both are divided by the weight of all points, and count
 //! as a loss of their own, the largest that there is.
 
+use super::entry::{largest, square, unit, units};
 use super::losses::Losses;
-use super::tree::{loss_unit, worst};
 use crate::error::{Error, Result};
 use crate::exact::Table;
 use crate::exact::points::{MAX_VISITED, Points};
@@ -112,14 +112,9 @@ fn of_changes<L: IntegerLaw>(component: &Component, law: &L, changes: &[Sparse])
         let weights: Vec<(i64, f64)> = weights.into_iter().collect();
         // As many changes by 1.
         let steps: usize = u.iter().map(|(_, x)| x.unsigned_abs() as usize).sum();
-        let losses = Losses::of_units(loss_unit(law), &weights, beyond, worst(vec![law; steps]));
-        match law.as_double_geometric() {
-            Some(_) => losses,
-            None => {
-                let square: i64 = u.iter().map(|(_, x)| x * x).sum();
-                losses.moved_by(2.0 * square as f64 * loss_unit(law))
-            }
-        }
+        let squares: i64 = u.iter().map(|(_, x)| x * x).sum();
+        Losses::of_units(unit(law), &weights, beyond, steps as f64 * largest(law))
+            .moved_by(square(law).map(|one| squares as f64 * one))
     };
     Ok(weights.into_iter().zip(&changes).map(of).collect())
 }
@@ -136,12 +131,4 @@ fn check_free(coordinates: usize, component: &Component) -> Result<()> {
         limit: MOST_FREE as u64,
         unit: "free dimensions",
     })
-}
-
-/// What noise z of an entry loses that changes by x, in units: `|z - x| - |z|`, `(z - x)² - z²`.
-fn units<L: IntegerLaw>(law: &L, z: i64, x: i64) -> i64 {
-    match law.as_double_geometric() {
-        Some(_) => (z - x).abs() - z.abs(),
-        None => x * (x - 2 * z),
-    }
 }

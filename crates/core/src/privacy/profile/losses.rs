@@ -1,17 +1,21 @@
-//! The law of the loss of a release between two tables, on a grid.
+//! The law of the loss of a release between two tables.
 //!
 //! Between the laws P and Q of a release on two tables the *loss* of an outcome is `L = ln P/Q`; its law under P tells
 //! everything that a test of P against Q can do (Dwork and Rothblum 2016; Sommer, Meiser and Mohammadi 2019, "Privacy
-//! loss classes"). Here it stands on multiples of a step. A loss between two of them is put on both, with weights that
-//! keep its probability under P and under Q ([`spread`]): then `1/(P/Q)` is spread about its mean, and a convex function
-//! of it, as `(1 - e^epsilon/(P/Q))₊` is, does not fall in the mean. So no statement falls below the truth, at the
-//! grid's own losses none rises, and the same holds for releases that are composed, since `e^-L` of several is a
-//! product of independent factors ("connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
+//! loss classes"). Few losses are listed as they are; many stand on a grid ([`Grid`]), which never states less than the truth.
 
-use super::translated;
-use crate::rng::normal_quantile;
+use super::grid::{self, Grid, STEPS, spread};
+use super::translated::{self, log_sum};
 
-/// The law of a loss: probabilities under P of multiples of a step.
+/// The probabilities of losses under P.
+#[derive(Debug, Clone, PartialEq)]
+enum Law {
+    Grid(Grid),
+    /// Ascending.
+    Listed(Vec<(f64, f64)>),
+}
+
+/// The law of the loss of a release between two tables.
 ///
 /// # Examples
 ///
@@ -27,73 +31,33 @@ use crate::rng::normal_quantile;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Losses {
-    step: f64,
-    /// The least loss, in steps.
-    first: i64,
-    /// From the least loss on.
-    weights: Vec<f64>,
-    /// The probability of what is not on the grid.
+    law: Law,
+    /// The probability of what the law lacks.
     beyond: f64,
     /// What that is taken to lose: no loss is larger.
     worst: f64,
-    /// Steps by which Q is P moved, if it is ([`super::translated`]).
-    turn: Option<usize>,
-    /// Losses that are on no grid, ascending, each with its probability: then the grid has none.
-    atoms: Vec<(f64, f64)>,
 }
 
-/// Losses on one grid at most; more are put on a grid with twice the step.
-const MOST: usize = 1 << 13;
 /// Pairs of losses of two releases that are listed.
 const MOST_PAIRS: usize = 1 << 16;
-/// Steps of a grid in all that a release can lose, where losses are no multiples of one step.
-pub(super) const GRID: f64 = 4096.0;
-/// Probability that each end of a grid may be shortened by.
-const CUT: f64 = 1e-20;
+/// What the probabilities of a law lack of 1 by rounding, at most.
+const ROUNDING: f64 = 1e-9;
 /// How close rho comes to the truth, from above, relatively.
 const CLOSE: f64 = 1e-9;
-
-/// Puts a loss on a grid: the multiples of the step around it, with their shares.
-pub(super) fn spread(step: f64, loss: f64) -> [(i64, f64); 2] {
-    let place = loss / step;
-    let nearest = libm::round(place);
-    if (place - nearest).abs() <= 1e-13 * nearest.abs().max(1.0) {
-        return [(nearest as i64, 1.0), (nearest as i64, 0.0)];
-    }
-    let low = libm::floor(place);
-    let over = loss - low * step;
-    let lower = libm::exp(-over) * libm::expm1(over - step) / libm::expm1(-step);
-    [(low as i64, lower), (low as i64 + 1, 1.0 - lower)]
-}
 
 impl Losses {
     /// Losses by their place on a grid, each with its weight; `beyond`: the probability of what is missing, `worst`: the
     /// largest loss that there is.
     pub(super) fn new(step: f64, weights: &[(i64, f64)], beyond: f64, worst: f64) -> Self {
-        let first = weights.iter().map(|(place, _)| *place).min().unwrap_or(0);
-        let last = weights.iter().map(|(place, _)| *place).max().unwrap_or(0);
-        let mut dense = vec![0.0; (last - first + 1) as usize];
-        weights.iter().for_each(|(place, weight)| dense[(place - first) as usize] += weight);
-        let total: f64 = dense.iter().sum();
-        dense.iter_mut().for_each(|weight| *weight *= (1.0 - beyond) / total);
-        Self { step, first, weights: dense, beyond, worst, turn: None, atoms: Vec::new() }
+        Self { law: Law::Grid(Grid::new(step, weights).with_mass(1.0 - beyond)), beyond, worst }
     }
 
-    /// Of a Gaussian weight: with the steps by which Q is P moved, `‖u‖²` of them for the change u; without where that is no
-    /// multiple of the step.
-    pub(super) fn moved_by(mut self, square: f64) -> Self {
-        let (places, nearest) = (square / self.step, libm::round(square / self.step));
-        let is_exact = nearest >= 1.0 && (places - nearest).abs() <= 1e-12 * nearest;
-        self.turn = is_exact.then_some(nearest as usize);
-        self
-    }
-
-    /// The weights of one period, if Q is P moved and none of them lies in what tables cut.
-    fn period(&self) -> Option<&[f64]> {
-        let first = usize::try_from(-self.first).ok()?;
-        let period = self.weights.get(first..first + self.turn?)?;
-        let some = || period.iter().copied().filter(|weight| *weight > 0.0);
-        (some().fold(f64::INFINITY, f64::min) >= 1e-9 * some().fold(0.0, f64::max)).then_some(period)
+    /// With the loss by which Q is P moved, if it is: `‖u‖²` for a Gaussian weight and the change u.
+    pub(super) fn moved_by(self, square: Option<f64>) -> Self {
+        match self.law {
+            Law::Grid(grid) => Self { law: Law::Grid(grid.moved_by(square)), ..self },
+            Law::Listed(_) => self,
+        }
     }
 
     /// Losses that are multiples of a unit, each with its weight: on that grid if it is short, else on one of 4,096 steps.
@@ -101,15 +65,11 @@ impl Losses {
     pub(super) fn of_units(unit: f64, weights: &[(i64, f64)], beyond: f64, worst: f64) -> Self {
         let most = weights.iter().map(|(times, _)| times.abs()).max().unwrap_or(0);
         let range = 2.0 * most as f64 * unit;
-        if range <= GRID * unit {
+        if range <= STEPS * unit {
             return Self::new(unit, weights, beyond, worst);
         }
-        let step = range / GRID;
-        let spread = |&(times, p): &(i64, f64)| {
-            spread(step, times as f64 * unit).map(|(place, share)| (place, share * p))
-        };
-        let weights: Vec<(i64, f64)> = weights.iter().flat_map(spread).collect();
-        Self::new(step, &weights, beyond, worst)
+        let losses = weights.iter().map(|&(times, p)| (times as f64 * unit, p));
+        Self { law: Law::Grid(Grid::of(range / STEPS, losses).with_mass(1.0 - beyond)), beyond, worst }
     }
 
     /// Those of some outcomes, each with its loss and its probability, on no grid. `beyond`, `worst`: as in [`Losses::new`].
@@ -117,46 +77,47 @@ impl Losses {
         outcomes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let largest = outcomes.iter().map(|(loss, _)| loss.abs()).fold(0.0, f64::max);
         let total: f64 = outcomes.iter().map(|(_, p)| p).sum();
-        let mut atoms: Vec<(f64, f64)> = Vec::new();
+        let mut listed: Vec<(f64, f64)> = Vec::new();
         for (loss, p) in outcomes {
             let p = p * (1.0 - beyond) / total;
-            match atoms.last_mut() {
+            match listed.last_mut() {
                 // Equal but for rounding.
                 Some(last) if loss - last.0 <= 1e-13 * largest => *last = (loss, last.1 + p),
-                _ => atoms.push((loss, p)),
+                _ => listed.push((loss, p)),
             }
         }
-        Self { step: 1.0, first: 0, weights: Vec::new(), beyond, worst, turn: None, atoms }
+        Self { law: Law::Listed(listed), beyond, worst }
     }
 
-    /// On a grid of about 4,096 steps, with the largest loss on it, if they are on none.
-    fn gridded(&self) -> Self {
-        match (self.atoms.first(), self.atoms.last()) {
-            (Some((low, _)), Some((high, _))) if high > low && *high > 0.0 => {
-                self.on_grid(high / libm::ceil(high / ((high - low.min(0.0)) / GRID)))
+    /// Their grid; of losses that are listed one of about 4,096 steps, with the largest loss on it.
+    fn gridded(&self) -> Grid {
+        match &self.law {
+            Law::Grid(grid) => grid.clone(),
+            Law::Listed(listed) => {
+                let step = match (listed.first(), listed.last()) {
+                    (Some((low, _)), Some((high, _))) if high > low && *high > 0.0 => {
+                        high / libm::ceil(high / ((high - low.min(0.0)) / STEPS))
+                    }
+                    _ => 1.0,
+                };
+                self.on_grid(step)
             }
-            (Some(_), _) => self.on_grid(1.0),
-            (None, _) => self.clone(),
         }
+    }
+
+    fn on_grid(&self, step: f64) -> Grid {
+        Grid::of(step, self.each()).with_mass(1.0 - self.beyond)
     }
 
     /// Those of randomised response, which loses `epsilon` or `-epsilon`: every release with a pure loss of at most
     /// `epsilon` can be made of it, and so loses no more (Kairouz, Oh and Viswanath 2015, Thm. 3.1). `epsilon` >= 0.
     pub fn pure(epsilon: f64) -> Self {
         if epsilon == 0.0 {
-            return Self {
-                step: 1.0,
-                first: 0,
-                weights: vec![1.0],
-                beyond: 0.0,
-                worst: 0.0,
-                turn: None,
-                atoms: Vec::new(),
-            };
+            return Self { law: Law::Grid(Grid::new(1.0, &[(0, 1.0)])), beyond: 0.0, worst: 0.0 };
         }
         let up = 1.0 / (1.0 + libm::exp(-epsilon));
-        let weights = vec![libm::exp(-epsilon) * up, 0.0, up];
-        Self { step: epsilon, first: -1, weights, beyond: 0.0, worst: epsilon, turn: None, atoms: Vec::new() }
+        let grid = Grid::new(epsilon, &[(-1, libm::exp(-epsilon) * up), (1, up)]);
+        Self { law: Law::Grid(grid), beyond: 0.0, worst: epsilon }
     }
 
     /// Those of free Laplace noise with the rate `1/lambda` on a count that changes by 1, on a grid.
@@ -173,8 +134,9 @@ impl Losses {
             let [from, to] = [high.min(rate), low.max(-rate)].map(|loss| 0.5 * (1.0 - loss / rate));
             // The density rate/2 e^(-rate z) under P, and rate/2 e^(-rate (1 - z)) under Q.
             let p = -0.5 * libm::exp(-rate * from) * libm::expm1(-rate * (to - from));
-            let q = 0.5 * libm::exp(-rate * (1.0 - from)) * libm::expm1(rate * (to - from));
-            let lower = (q * libm::exp(low) - p * libm::exp(-step)) / -libm::expm1(-step);
+            // The latter times `e^low`, which is a number for all losses.
+            let q = 0.5 * libm::exp(low - rate * (1.0 - from)) * libm::expm1(rate * (to - from));
+            let lower = (q - p * libm::exp(-step)) / -libm::expm1(-step);
             let lower = lower.clamp(0.0, p);
             weights.extend([(place, lower), (place + 1, p - lower)]);
         }
@@ -183,8 +145,11 @@ impl Losses {
 
     /// The losses that the law has, ascending, with their probabilities under P; what is beyond left out.
     pub fn each(&self) -> impl DoubleEndedIterator<Item = (f64, f64)> + '_ {
-        let of = |(i, &p): (usize, &f64)| ((self.first + i as i64) as f64 * self.step, p);
-        self.atoms.iter().copied().chain(self.weights.iter().enumerate().map(of))
+        let (listed, grid) = match &self.law {
+            Law::Listed(listed) => (&listed[..], None),
+            Law::Grid(grid) => (&[][..], Some(grid)),
+        };
+        listed.iter().copied().chain(grid.into_iter().flat_map(Grid::each))
     }
 
     /// `δ(epsilon) = sup_S P(S) - e^epsilon Q(S) = E (1 - e^(epsilon - L))₊`: with it the release is (epsilon, δ)-private
@@ -294,8 +259,8 @@ impl Losses {
             least = least.max(height(there, middle));
             open.extend([[(t0, k0), (middle, there)], [(middle, there), (t1, k1)]]);
         }
-        // What roundings of the moments near 0 may take.
-        Some(most.max(least) + 1e-15 * self.worst)
+        // What roundings of the moments near 0 may take; no release pays more than its largest loss.
+        Some((most.max(least) + 1e-15 * self.worst).min(self.worst))
     }
 
     /// The least mu with which the release is mu-Gaussian-private (Dong, Roth and Su 2022): no test tells P from Q better than
@@ -303,41 +268,46 @@ impl Losses {
     /// as that of discrete Gaussian noise on one grid does (that mu is from above, and within 3e-5).
     ///
     /// Between two corners the curve is straight and that of the normal laws is convex, so that the corners decide:
-    /// the largest `-Φ⁻¹(alpha) - Φ⁻¹(beta)`. Errors next to 1 are taken by what they lack.
+    /// the largest `-Φ⁻¹(alpha) - Φ⁻¹(beta)`. Errors next to 1 are taken by what they lack, and all as logarithms. Where that of a
+    /// corner is no number, below 1e-300, the worst loss bounds it.
     pub fn mu(&self) -> Option<f64> {
-        if let Some(period) = self.period() {
-            return Some(translated::mu(self.step, period));
+        if let Law::Grid(grid) = &self.law
+            && let Some(period) = grid.period()
+        {
+            return Some(translated::mu(grid.step, period));
         }
         if !self.worst.is_finite() {
             return None;
         }
-        // From the lowest loss on: the probabilities of what is below under P, and under Q.
-        let mut below = vec![(0.0, 0.0)];
-        for (loss, p) in self.each() {
+        let losses = || self.each().filter(|(_, p)| *p > 0.0).map(|(loss, p)| (loss, libm::log(p)));
+        // From the lowest loss on: the logarithms of the probabilities of what is below under P, and under Q.
+        let mut below = vec![(f64::NEG_INFINITY, f64::NEG_INFINITY)];
+        for (loss, log) in losses() {
             let (under_p, under_q) = below[below.len() - 1];
-            below.push((under_p + p, under_q + p * libm::exp(-loss)));
+            below.push((log_sum(under_p, log), log_sum(under_q, log - loss)));
         }
-        let quantile = |error: f64, lacks: f64| match error < lacks {
-            true => normal_quantile(error),
-            false => -normal_quantile(lacks),
-        };
         // From the largest loss down: what is above.
-        let first = (self.beyond, self.beyond * libm::exp(-self.worst));
+        let first = (libm::log(self.beyond), libm::log(self.beyond) - self.worst);
         let (mut power, mut alpha) = first;
-        let above = self.each().rev().map(|(loss, p)| {
-            (power, alpha) = (power + p, alpha + p * libm::exp(-loss));
+        let above = losses().rev().map(|(loss, log)| {
+            (power, alpha) = (log_sum(power, log), log_sum(alpha, log - loss));
             (power, alpha)
         });
         let corners = std::iter::once(first).chain(above);
         // What the grid lacks under Q. It loses no more than the worst loss the other way either: `beta >= (1 - alpha) e^-worst`.
-        let lacks = 1.0 - below[below.len() - 1].1 - first.1;
-        let lost = if self.beyond > 0.0 { lacks.max(0.0) } else { 0.0 };
+        let lacks = 1.0 - libm::exp(below[below.len() - 1].1) - libm::exp(first.1);
+        let lost =
+            if self.beyond > 0.0 || lacks > ROUNDING { libm::log(lacks.max(0.0)) } else { f64::NEG_INFINITY };
+        let quantile = |error: f64, lacks: f64| match error < lacks {
+            true => translated::quantile(error),
+            false => -translated::quantile(lacks),
+        };
         let mut most: f64 = 0.0;
         for ((power, alpha), (beta, kept)) in corners.zip(below.into_iter().rev()) {
-            let kept = kept + lost;
-            let beta = beta.max(kept * libm::exp(-self.worst));
-            if [power, alpha, beta, kept].iter().all(|x| *x > 0.0) {
-                most = most.max(-quantile(alpha, kept) - quantile(beta, power));
+            let kept = log_sum(kept, lost);
+            let beta = beta.max(kept - self.worst);
+            if [power, alpha, beta, kept].iter().all(|x| *x > f64::NEG_INFINITY) {
+                most = most.max(quantile(alpha, kept) + quantile(beta, power));
             }
         }
         Some(most)
@@ -345,41 +315,51 @@ impl Losses {
 
     /// The losses of this release and another of the same data, on the finer of two grids.
     pub(super) fn and(&self, other: &Self) -> Self {
-        if !self.atoms.is_empty() || !other.atoms.is_empty() {
+        let (beyond, worst) = (self.beyond + other.beyond, self.worst + other.worst);
+        if self.listed_pairs(other) > 0 {
             let some = |losses: &Self| losses.each().filter(|(_, p)| *p > 0.0).collect::<Vec<_>>();
             let (own, others) = (some(self), some(other));
             if own.len() * others.len() <= MOST_PAIRS {
                 let pairs =
                     own.iter().flat_map(|(loss, p)| others.iter().map(move |(l, q)| (loss + l, p * q)));
-                let both = Self::of(pairs.collect(), self.beyond + other.beyond, self.worst + other.worst);
-                return if both.atoms.len() <= MOST { both } else { both.gridded() };
+                let both = Self::of(pairs.collect(), beyond, worst);
+                return match &both.law {
+                    Law::Listed(listed) if listed.len() > grid::MOST => {
+                        Self { law: Law::Grid(both.gridded()), ..both }
+                    }
+                    _ => both,
+                };
             }
-            return self.gridded().and(&other.gridded());
         }
-        if self.step != other.step {
-            let step = self.step.min(other.step);
-            return self.on_grid(step).and(&other.on_grid(step));
+        let mut grids = [self, other].map(Self::gridded);
+        if grids[0].step != grids[1].step {
+            let step = grids[0].step.min(grids[1].step);
+            let finer =
+                |(grid, losses): (Grid, &Self)| Grid::of(step, grid.each()).with_mass(1.0 - losses.beyond);
+            let [own, others] = grids;
+            grids = [(own, self), (others, other)].map(finer);
         }
-        let mut weights = vec![0.0; self.weights.len() + other.weights.len() - 1];
-        for (i, x) in self.weights.iter().enumerate().filter(|(_, x)| **x > 0.0) {
-            weights[i..].iter_mut().zip(&other.weights).for_each(|(sum, y)| *sum += x * y);
+        Self { law: Law::Grid(grids[0].and(&grids[1]).limited()), beyond, worst }
+    }
+
+    /// As [`Losses::and`], without ends of next to no probability.
+    fn and_shortened(&self, other: &Self) -> Self {
+        let both = self.and(other);
+        match both.law {
+            Law::Grid(grid) => {
+                let (grid, cut) = grid.shortened();
+                Self { law: Law::Grid(grid), beyond: both.beyond + cut, ..both }
+            }
+            Law::Listed(_) => both,
         }
-        let both = Self {
-            step: self.step,
-            first: self.first + other.first,
-            weights,
-            beyond: self.beyond + other.beyond,
-            worst: self.worst + other.worst,
-            turn: self.turn.zip(other.turn).map(|(one, other)| one + other),
-            atoms: Vec::new(),
-        };
-        both.shortened()
     }
 
     /// The pairs of losses that [`Losses::and`] lists where one of two is on no grid.
     pub(super) fn listed_pairs(&self, other: &Self) -> usize {
-        let listed = !self.atoms.is_empty() || !other.atoms.is_empty();
-        if listed { self.each().count() * other.each().count() } else { 0 }
+        match (&self.law, &other.law) {
+            (Law::Grid(_), Law::Grid(_)) => 0,
+            _ => self.each().count() * other.each().count(),
+        }
     }
 
     /// The losses of so many releases of the same data, each with this law, as if they were one.
@@ -391,83 +371,29 @@ impl Losses {
             if left & 1 == 1 {
                 result = Some(match result {
                     None => squares.clone(),
-                    Some(own) => {
-                        let (own, squares) = Self::on_one_grid(own, squares.clone());
-                        own.and(&squares)
-                    }
+                    Some(own) => own.and_coarser(&squares),
                 });
             }
             left >>= 1;
             if left == 0 {
                 return result.unwrap_or_else(|| Self::pure(0.0));
             }
-            squares = squares.and(&squares);
+            squares = squares.and_shortened(&squares);
         }
     }
 
-    /// Both on the wider of the two grids, if both are on one.
-    fn on_one_grid(mut a: Self, mut b: Self) -> (Self, Self) {
-        if !a.atoms.is_empty() || !b.atoms.is_empty() {
-            return (a, b);
-        }
-        while a.step < b.step {
-            a = a.coarser();
-        }
-        while b.step < a.step {
-            b = b.coarser();
-        }
-        (a, b)
-    }
-
-    /// On a grid with a step.
-    fn on_grid(&self, step: f64) -> Self {
-        let spread = |(loss, p)| spread(step, loss).map(|(place, share)| (place, share * p));
-        let weights: Vec<(i64, f64)> = self.each().flat_map(spread).collect();
-        Self::new(step, &weights, self.beyond, self.worst)
-    }
-
-    /// On a grid with twice the step.
-    fn coarser(&self) -> Self {
-        let first = self.first.div_euclid(2);
-        let last = (self.first + self.weights.len() as i64 - 1).div_euclid(2) + 1;
-        let mut weights = vec![0.0; (last - first + 1) as usize];
-        // A loss in the middle: e^(-h) of the lower, weighted, and of the upper.
-        let lower = 1.0 / (1.0 + libm::exp(self.step));
-        for (place, &p) in (self.first..).zip(&self.weights) {
-            let at = (place.div_euclid(2) - first) as usize;
-            if place.rem_euclid(2) == 0 {
-                weights[at] += p;
-            } else {
-                weights[at] += lower * p;
-                weights[at + 1] += (1.0 - lower) * p;
+    /// As [`Losses::and`], on the wider of two grids.
+    fn and_coarser(mut self, other: &Self) -> Self {
+        let mut other = other.clone();
+        if let (Law::Grid(one), Law::Grid(other)) = (&mut self.law, &mut other.law) {
+            while one.step < other.step {
+                *one = one.coarser();
+            }
+            while other.step < one.step {
+                *other = other.coarser();
             }
         }
-        Self { step: 2.0 * self.step, first, weights, turn: None, atoms: Vec::new(), ..*self }
-    }
-
-    /// Without ends of next to no probability, on a grid that is not too long: what is cut above counts as beyond the
-    /// grid, what is cut below as the least loss that is left.
-    fn shortened(mut self) -> Self {
-        let within = |weights: &mut dyn Iterator<Item = &f64>| {
-            let mut sum = 0.0;
-            weights
-                .take_while(|weight| {
-                    sum += **weight;
-                    sum <= CUT
-                })
-                .count()
-        };
-        let above = within(&mut self.weights.iter().rev()).min(self.weights.len() - 1);
-        let kept = self.weights.len() - above;
-        self.beyond += self.weights.drain(kept..).sum::<f64>();
-        let below = within(&mut self.weights.iter()).min(kept - 1);
-        let cut: f64 = self.weights.drain(..below).sum();
-        self.weights[0] += cut;
-        self.first += below as i64;
-        while self.weights.len() > MOST {
-            self = self.coarser();
-        }
-        self
+        self.and_shortened(&other)
     }
 }
 

@@ -11,9 +11,9 @@
 //! All changes of this kind are alike. What the torus takes for 0, and what lies outside of it, is bounded by the law of one entry of a
 //! column and of a sum of c such, over the probability of the margins, and counts as a loss of its own, the largest that there is.
 
+use super::entry::{largest, square, unit};
 use super::losses::Losses;
 use super::translated;
-use super::tree::{loss_unit, worst};
 use crate::error::Result;
 use crate::exact::Table;
 use crate::fourier::{even_transform, transform};
@@ -38,12 +38,12 @@ pub(super) const CHANGED: usize = 4;
 pub(super) fn of_table<L: IntegerLaw>(law: &L, sizes: (usize, usize)) -> Result<Option<Losses>> {
     let (rows, columns) = (sizes.0.min(sizes.1), sizes.0.max(sizes.1));
     let Some((side, left_out)) = side(law, rows, columns)? else { return Ok(None) };
-    let (torus, unit) = (Torus::new(law, side, rows, columns), loss_unit(law));
+    let (torus, unit) = (Torus::new(law, side, rows, columns), unit(law));
     Ok(Some(match law.as_double_geometric() {
         Some(_) => {
             let (weights, event) = torus.by_sign();
             let beyond = ROUNDING * (columns * weights.len()) as f64 + left_out / event;
-            Losses::of_units(unit, &weights, beyond.min(1.0), worst([law; CHANGED]))
+            Losses::of_units(unit, &weights, beyond.min(1.0), CHANGED as f64 * largest(law))
         }
         None => {
             let (period, event) = torus.by_product();
@@ -54,8 +54,8 @@ pub(super) fn of_table<L: IntegerLaw>(law: &L, sizes: (usize, usize)) -> Result<
             }
             let beyond = TAILS + left_out / event;
             let weights = translated::weights(unit, &period);
-            let losses = Losses::of_units(unit, &weights, beyond.min(1.0), f64::INFINITY);
-            losses.moved_by(period.len() as f64 * unit)
+            Losses::of_units(unit, &weights, beyond.min(1.0), f64::INFINITY)
+                .moved_by(square(law).map(|one| CHANGED as f64 * one))
         }
     }))
 }

@@ -6,7 +6,9 @@
 //! is bounded by what is known: a pure loss by randomised response, rho by what follows from it at every delta, normal
 //! noise by the curve of two normal laws.
 
+mod entry;
 mod finite;
+mod grid;
 mod lattice;
 mod losses;
 mod margins;

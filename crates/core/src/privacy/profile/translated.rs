@@ -78,12 +78,12 @@ impl Tails {
         }
         let mut tails = logs.clone();
         for place in (0..tails.len() - 1).rev() {
-            tails[place] = sum(logs[place], tails[place + 1]);
+            tails[place] = log_sum(logs[place], tails[place + 1]);
         }
         // All on one side of the middle, `turn/2`, and its mirror: `P(L >= l) + P(L > turn - l) = 1`.
         let middle = turn.div_ceil(2);
         let mirror = tails[turn - middle + 1];
-        let all = sum(tails[middle], mirror);
+        let all = log_sum(tails[middle], mirror);
         tails.iter_mut().for_each(|tail| *tail -= all);
         Self { turn, logs, tails, reach }
     }
@@ -114,13 +114,13 @@ impl Tails {
 }
 
 /// `ln(e^a + e^b)`.
-fn sum(a: f64, b: f64) -> f64 {
+pub(super) fn log_sum(a: f64, b: f64) -> f64 {
     let (low, high) = (a.min(b), a.max(b));
     if low == f64::NEG_INFINITY { high } else { high + libm::log1p(libm::exp(low - high)) }
 }
 
 /// The x with `ln Φ(-x)` a given number below `ln 1/2` or next to it, by Newton's method: `d/dx ln Φ(-x) = -1/R(x)`.
-fn quantile(log: f64) -> f64 {
+pub(super) fn quantile(log: f64) -> f64 {
     let mut x = libm::sqrt((-2.0 * log - 1.0).max(0.0));
     for _ in 0..50 {
         let next = x + (log_tail(x) - log) * mills(x).0;

@@ -17,7 +17,9 @@
 //! and log-concave, and so is the weight of everything else; conditioned on that, no tail is heavier. The mass of all cuts
 //! counts as a loss of its own, the largest that there is.
 
-use super::losses::{GRID, Losses, spread};
+use super::entry::{largest, loss, square, unit};
+use super::grid::{STEPS, spread};
+use super::losses::Losses;
 use crate::error::{Error, Result};
 use crate::exact::Table;
 use crate::exact::table::{TRUNCATION, reach};
@@ -69,43 +71,16 @@ pub(super) fn of_free<L: IntegerLaw>(laws: &[L]) -> Result<Losses> {
 
 /// The losses of a change by 1 of each of some nodes, by their place on a grid.
 fn losses<L: IntegerLaw>(step: f64, weights: &[(i64, f64)], beyond: f64, laws: &[L]) -> Losses {
-    let losses = Losses::new(step, weights, beyond, worst(laws));
-    match laws.iter().any(|law| law.as_double_geometric().is_some()) {
-        true => losses,
-        false => losses.moved_by(laws.iter().map(|law| 2.0 * loss_unit(law)).sum()),
-    }
-}
-
-/// What noise z of a node loses that gains a record: `ln w(z)/w(z - 1)`.
-fn loss<L: IntegerLaw>(law: &L, z: i64) -> f64 {
-    match law.as_double_geometric() {
-        // All digits of the rate.
-        Some(_) if z > 0 => -1.0 / law.scale(),
-        Some(_) => 1.0 / law.scale(),
-        None => (0.5 - z as f64) / (law.scale() * law.scale()),
-    }
-}
-
-/// What all losses of a law are multiples of, those of a change by 1 odd ones.
-pub(super) fn loss_unit<L: IntegerLaw>(law: &L) -> f64 {
-    match law.as_double_geometric() {
-        Some(_) => 1.0 / law.scale(),
-        None => 0.5 / (law.scale() * law.scale()),
-    }
-}
-
-/// The largest loss of a change by 1 of each of some nodes.
-pub(super) fn worst<'a, L: IntegerLaw>(laws: impl IntoIterator<Item = &'a L>) -> f64 {
-    laws.into_iter().map(|law| law.as_double_geometric().map_or(f64::INFINITY, |_| 1.0 / law.scale())).sum()
+    Losses::new(step, weights, beyond, laws.iter().map(largest).sum()).moved_by(laws.iter().map(square).sum())
 }
 
 /// A step that the losses of some nodes together are multiples of, if there is one of no more than 32 in the least of
 /// them; else one with about 4,096 of it in all that they can lose.
 fn step<L: IntegerLaw>(laws: &[L]) -> f64 {
-    let range: f64 = laws.iter().map(|law| loss_unit(law) * (2 * reach(law) + 1) as f64).sum();
-    let range = range.min(2.0 * worst(laws));
-    let units: Vec<f64> = laws.iter().map(loss_unit).collect();
-    common(&units).filter(|step| range / step <= GRID).unwrap_or(range / GRID)
+    let range: f64 = laws.iter().map(|law| unit(law) * (2 * reach(law) + 1) as f64).sum();
+    let range = range.min(2.0 * laws.iter().map(largest).sum::<f64>());
+    let units: Vec<f64> = laws.iter().map(unit).collect();
+    common(&units).filter(|step| range / step <= STEPS).unwrap_or(range / STEPS)
 }
 
 /// The largest step that all units are multiples of, if there is one of no more than 32 in the least of them.

@@ -139,6 +139,8 @@ fn equations_are_those_of_all_outcomes() {
                 if let Some(found) = found {
                     let listed = laws(&points, &changes, noise, SCALE);
                     check(&found, &listed, [1e-8, 1e-8], &format!("{invariant:?} {noise:?} {kind:?}"));
+                    // A Gaussian weight may lose anything: what tables cut counts.
+                    assert_eq!(found.epsilon(0.0).is_finite(), noise == IntegerNoise::DoubleGeometric);
                 }
             }
         }

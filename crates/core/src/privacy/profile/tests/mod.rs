@@ -432,6 +432,39 @@ fn mu_is_that_of_the_corners() {
     }
 }
 
+/// Budgets up to those at which probabilities are no numbers. Free Laplace noise of the rate r pays no less than the test that takes
+/// losses above 0, whose two errors are equal: `e^(-r/2)/2` of one count, `e^-r (1/2 + r/4)` of two. Nothing pays more than randomised
+/// response with its pure loss, which one count of double geometric noise is.
+#[test]
+fn large_losses_are_paid() {
+    let mu_of = |log: f64| 2.0 * translated::quantile(log);
+    let of_response = |epsilon: f64| mu_of(-epsilon - libm::log1p(libm::exp(-epsilon)));
+    for rate in [1.0, 20.0, 50.0, 100.0, 300.0, 720.0, 800.0, 1e5] {
+        let one = -0.5 * rate - std::f64::consts::LN_2;
+        let two = -rate + libm::log(0.5 + 0.25 * rate);
+        for (counts, log) in [(1, one), (2, two)] {
+            let profile = Profile::of_free_laplace(&vec![1.0 / rate; counts]);
+            let (mu, all, least) = (profile.mu().unwrap(), rate * counts as f64, mu_of(log));
+            let what = format!("rate {rate}, {counts}");
+            assert!(mu >= least * (1.0 - 1e-9), "{what}: mu {mu}, at least {least}");
+            assert!(mu <= of_response(all) * (1.0 + 1e-9), "{what}: mu {mu}");
+            // Other tests do a little better at small losses.
+            assert!(all > 600.0 || mu < 1.1 * least, "{what}: mu {mu}, not {least}");
+            // The Kullback-Leibler divergence, which rho is not below.
+            let least = counts as f64 * (rate - 1.0 + libm::exp(-rate));
+            let rho = profile.rho().unwrap();
+            assert!(rho >= least * (1.0 - 1e-9) && rho <= all, "{what}: rho {rho}, at least {least}");
+            let epsilon = profile.epsilon(1e-6);
+            assert!(epsilon > all - 1e-4 && epsilon <= all, "{what}: epsilon {epsilon}");
+        }
+        let one = Profile::of_free(&[1.0 / rate], IntegerNoise::DoubleGeometric).unwrap().mu().unwrap();
+        let want = of_response(rate);
+        assert!(one >= want * (1.0 - 1e-9), "{rate}: mu {one}, not {want}");
+        let response = Losses::pure(rate).mu().unwrap();
+        assert!((response / want - 1.0).abs() < 1e-9, "{rate}: mu {response}, not {want}");
+    }
+}
+
 /// mu of discrete Gaussian noise on one count, on several, and on a total: no test does better, however seldom it is wrong, and one
 /// does as well, next to.
 #[test]
