@@ -71,6 +71,15 @@ pub(crate) fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     }
 }
 
+/// Refuses to write a file that is one of those that are read.
+pub(crate) fn check_apart<'a>(place: &Path, mut read: impl Iterator<Item = &'a Path>) -> Result<()> {
+    let Ok(about) = fs::metadata(place) else { return Ok(()) };
+    match read.any(|path| fs::metadata(path).is_ok_and(|own| is_same(&own, &about))) {
+        true => Err(Failure::io(place, "not written", "it is read by this command; want another place")),
+        false => Ok(()),
+    }
+}
+
 /// Opens a file to read it and to add to its end. Refused: as [`open`].
 pub(crate) fn open_to_append(path: &Path) -> Result<File> {
     drop(open_named(path, "cannot open")?);

@@ -12,10 +12,10 @@ pub(super) struct Arguments {
     /// The config file
     config: PathBuf,
     /// Releases of each of two tables that are judged; of a chain a tenth
-    #[arg(long, default_value_t = Effort::default().draws)]
+    #[arg(long, default_value_t = Effort::default().draws, allow_negative_numbers = true)]
     draws: u64,
     /// Probability of accusing any method wrongly
-    #[arg(long, default_value_t = Effort::default().level)]
+    #[arg(long, default_value_t = Effort::default().level, allow_negative_numbers = true)]
     level: f64,
     /// Audit every cell; else each method under each law at its first cell
     #[arg(long)]

@@ -18,16 +18,16 @@ pub(super) struct Arguments {
     by: Option<By>,
     /// Share of the base's mean within which a difference does not matter, of every metric [default: `compare` of the base's
     /// config, or 0.05]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     margin: Option<f64>,
     /// Chance of a wrong verdict over all figures together [default: `compare` of the base's config, or 0.05]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     level: Option<f64>,
     /// Want the same rows in every table: the gate for commits that change no number
     #[arg(long)]
     identical: bool,
-    /// How to print: text, markdown, csv or json
-    #[arg(long, value_enum, default_value = "text")]
+    /// How to print
+    #[arg(long, default_value = "text", value_parser = super::among([Format::Text, Format::Markdown, Format::Csv, Format::Json]))]
     format: Format,
 }
 

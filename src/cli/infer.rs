@@ -1,11 +1,9 @@
 //! `congenial infer`
 
-use crate::failure::{Failure, Result};
-use crate::files::replace_at;
+use crate::failure::Result;
 use crate::infer::{self, Model, Wish};
-use crate::page::{self, Format};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use crate::page::Format;
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -33,7 +31,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME/NAME", requires = "queries")]
     ratio: Vec<String>,
     /// What an interval holds at least: a number or a fraction between 0 and 1
-    #[arg(long, default_value = "0.9", value_parser = infer::level)]
+    #[arg(long, default_value = "0.9", value_parser = infer::level, allow_negative_numbers = true)]
     level: f64,
     /// Table of leaves: the keys of every leaf, and what is known of it, in columns of numbers
     #[arg(long, value_name = "FILE")]
@@ -60,16 +58,16 @@ pub(super) struct Arguments {
     bands: bool,
     /// With a prior: also keep so many independent draws of the posterior of a tree, with the counts of all nodes (draws.parquet in
     /// --out)
-    #[arg(long, value_name = "N", default_value_t = 0, requires_all = ["prior", "out"])]
+    #[arg(long, value_name = "N", default_value_t = 0, requires_all = ["prior", "out"], allow_negative_numbers = true)]
     draws: usize,
     /// Master seed of draws, where there are any
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How to print: text, markdown, html or latex; the figures and files of values are in --out
-    #[arg(long, value_enum, default_value = "text")]
+    /// How to print; the figures and files of values are in --out
+    #[arg(long, default_value = "text", value_parser = super::among(super::PAGES))]
     format: Format,
     /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, ratios.csv, draws.parquet, model.csv, the page
-    /// as text, markdown and HTML, and a figure)
+    /// as text, markdown and HTML, and a figure), in place of files of these names
     #[arg(long)]
     out: Option<PathBuf>,
     /// Write what would be printed to this file, which is replaced
@@ -78,12 +76,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    if matches!(arguments.format, Format::Svg | Format::Csv | Format::Json) {
-        let message =
-            "--format: want text, markdown, html or latex; --out has the figures and the files of values";
-        return Err(Failure::Usage(message.into()));
-    }
-    let told = infer::told(&Wish {
+    let wish = Wish {
         file: arguments.file.clone(),
         levels: arguments.levels.iter().map(|level| level.trim().to_owned()).collect(),
         invariants: arguments.invariants.clone(),
@@ -102,26 +95,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         draws: arguments.draws,
         bands: arguments.bands,
         seed: arguments.seed,
-    })?;
+    };
+    infer::check_apart(&wish, arguments.out.as_deref(), arguments.output.as_deref())?;
+    let told = infer::told(&wish)?;
     let page = told.page();
     if let Some(folder) = &arguments.out {
         infer::write(&*told, &page, folder, |path| say!("{}", path.display()))?;
     }
-    let text = |width: usize| match arguments.format {
-        Format::Markdown => Ok(page.to_markdown()),
-        Format::Latex => Ok(page.to_latex()),
-        Format::Html => page.to_html(&told.title()),
-        _ => Ok(page.to_text(width)),
-    };
-    match &arguments.output {
-        Some(file) => {
-            let text = text(page::COLUMNS)?;
-            replace_at(file, |out| put(&text, file, out))
-        }
-        None => put(&text(page::terminal())?, Path::new(super::OUTPUT), &mut super::Output),
-    }
-}
-
-fn put(text: &str, place: &Path, out: &mut dyn Write) -> Result<()> {
-    out.write_all(text.as_bytes()).map_err(|e| Failure::write(place, e))
+    super::show(&page, &told.title(), arguments.format, arguments.output.as_deref())
 }

@@ -1,8 +1,8 @@
 //! `congenial ledger`
 
 use crate::failure::{Failure, Result};
-use crate::files::replace_at;
-use crate::page::{self, Format, counted, line, place};
+use crate::files::check_apart;
+use crate::page::{Format, counted, line, place};
 use crate::release::ledger::{self, Head, History, Ledger, Limit, Opening, Protects};
 use crate::release::{Certificate, booked};
 use std::path::{Path, PathBuf};
@@ -36,8 +36,8 @@ enum What {
     Show {
         /// A ledger
         file: PathBuf,
-        /// How to print: text, markdown, html or latex
-        #[arg(long, value_enum, default_value = "text")]
+        /// How to print
+        #[arg(long, default_value = "text", value_parser = super::among(super::PAGES))]
         format: Format,
         /// Write what would be printed to this file, which is replaced
         #[arg(short, long, value_name = "FILE")]
@@ -71,26 +71,10 @@ fn new(file: &Path, (unit, records): (&str, u64), limit: &str, protects: Protect
 }
 
 fn show(file: &Path, format: Format, output: Option<&Path>) -> Result<()> {
-    if matches!(format, Format::Svg | Format::Csv | Format::Json) {
-        return Err(Failure::Usage(
-            "--format: want text, markdown, html or latex; the ledger itself is JSON".into(),
-        ));
-    }
+    output.map_or(Ok(()), |output| check_apart(output, std::iter::once(file)))?;
     let history = History::read(file)?;
-    let page = ledger::page(&history);
-    let text = |width: usize| match format {
-        Format::Markdown => Ok(page.to_markdown()),
-        Format::Latex => Ok(page.to_latex()),
-        Format::Html => page.to_html(&format!("Ledger of {}", line(&history.opened().unit))),
-        _ => Ok(page.to_text(width)),
-    };
-    match output {
-        Some(file) => {
-            let text = text(page::COLUMNS)?;
-            replace_at(file, |out| out.write_all(text.as_bytes()).map_err(|e| Failure::write(file, e)))
-        }
-        None => super::print(&text(page::terminal())?),
-    }
+    let title = format!("Ledger of {}", line(&history.opened().unit));
+    super::show(&ledger::page(&history), &title, format, output)
 }
 
 fn verify(file: &Path, certificates: &[PathBuf]) -> Result<()> {

@@ -22,10 +22,14 @@ mod simulate;
 mod submit;
 mod verify;
 
-use clap::{Parser, Subcommand};
+use crate::files::replace_at;
+use crate::page::{self, Format, Page};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, no memory, a check that did not pass, a \
@@ -206,6 +210,29 @@ fn warn(report: &crate::report::Report, strict: bool) -> crate::failure::Result<
     }
     warnings.iter().for_each(|warning| say!("{warning}"));
     Ok(())
+}
+
+/// Formats of a page of words and tables.
+const PAGES: [Format; 4] = [Format::Text, Format::Markdown, Format::Html, Format::Latex];
+
+/// Reads one of some formats.
+fn among<const N: usize>(formats: [Format; N]) -> impl TypedValueParser<Value = Format> {
+    let names = formats.into_iter().filter_map(|format| format.to_possible_value());
+    PossibleValuesParser::new(names).try_map(|name| Format::from_str(&name, false))
+}
+
+/// Prints a page, or writes it to a file in place of what is there.
+fn show(page: &Page, title: &str, format: Format, output: Option<&Path>) -> crate::failure::Result<()> {
+    let text = |width: usize| match format {
+        Format::Markdown => Ok(page.to_markdown()),
+        Format::Latex => Ok(page.to_latex()),
+        Format::Html => page.to_html(title),
+        _ => Ok(page.to_text(width)),
+    };
+    let Some(file) = output else { return print(&text(page::terminal())?) };
+    let text = text(page::COLUMNS)?;
+    let failed = |e| crate::failure::Failure::write(file, e);
+    replace_at(file, |out| out.write_all(text.as_bytes()).map_err(failed))
 }
 
 /// Standard output, in messages.

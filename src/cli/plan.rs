@@ -1,5 +1,6 @@
 //! `congenial plan`
 
+use crate::config::MOST_RELEASES;
 use crate::design::Goal;
 use crate::engine;
 use crate::failure::Result;
@@ -21,10 +22,10 @@ pub(super) struct Arguments {
     #[arg(long)]
     time: bool,
     /// Also say what releases pay at this delta, by the whole law of their loss
-    #[arg(long, value_parser = delta)]
+    #[arg(long, value_parser = delta, allow_negative_numbers = true)]
     delta: Option<f64>,
     /// With --delta: what so many releases of a cell pay together
-    #[arg(long, value_name = "N", requires = "delta", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", requires = "delta", allow_negative_numbers = true, value_parser = releases())]
     releases: Option<u64>,
     /// Print, instead of the plan, the config with the splits of its budgets, over levels and queries, under which the squared error of
     /// its queries is least: the `mean` over queries of the mean over their answers, or the `largest` of any answer
@@ -33,6 +34,10 @@ pub(super) struct Arguments {
     /// Override a value of the config
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+}
+
+fn releases() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=MOST_RELEASES)
 }
 
 /// Prints the config on standard output, and what it gains on standard error.
@@ -108,8 +113,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         };
         page = page.and(Page::headed(format!("What {what} at delta {delta:e}")).table_once(table).text(
             "Charged: pure losses added up, whatever delta; of Gaussian laws what follows from rho. Epsilon: by the whole law of \
-             the loss. computed: that of the release; noise: that of free noise, which is moved to the invariant; bounded: no \
-             release of this pure loss, or of this rho, pays more.",
+             the loss. computed: that of the release; target: that of the law at which a chain aims, without what its distance \
+             from it adds; noise: that of free noise, which is moved to the invariant; bounded: no release of this pure loss, or of \
+             this rho, pays more. Changes that what is known rules out have no row.",
         ));
     }
     super::print(&page.to_text(page::terminal()))?;

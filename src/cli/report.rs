@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::figure;
-use crate::files::replace_at;
+use crate::files::{check_apart, replace_at};
 use crate::page::{self, Choice, Format};
 use crate::report::{self, Look, Report};
 use std::io::Write;
@@ -92,6 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
         report::write_figures(&report, arguments.look(), folder, |place| say!("{}", place.display()))?;
     } else if let Some(file) = &arguments.output {
+        check_apart(file, template.into_iter())?;
         replace_at(file, |out| put(page::COLUMNS, file, out))?;
     } else {
         put(page::terminal(), Path::new(super::OUTPUT), &mut super::Output)?;

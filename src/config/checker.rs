@@ -2,6 +2,7 @@
 
 use super::nearest::meant;
 use super::split::SplitSpec;
+use super::types;
 use super::values::{Axis, Budgets};
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
@@ -13,6 +14,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
+
+/// Releases that pay together, at most.
+pub(crate) const MOST_RELEASES: u64 = 1_000_000;
 
 /// Checks the values of a config; errors show its text.
 #[derive(Debug)]
@@ -117,11 +121,15 @@ impl<'a> Checker<'a> {
                 Some((key, why)) => self.error(format!("{key}: not used"), span, why),
                 None => {
                     let meant = names.split_first().map(|(given, names)| meant(given, names));
-                    self.error(
-                        "the config cannot be read",
-                        span,
-                        message.to_owned() + &meant.unwrap_or_default(),
-                    )
+                    let label = types::plain(message).unwrap_or_else(|| message.to_owned());
+                    let label = label + &meant.unwrap_or_default();
+                    // Nothing is drawn beside what cannot be seen.
+                    let first = self.text.get(span.start..).and_then(|text| text.chars().next());
+                    let is_hidden = first.is_some_and(|c| c.is_control() && !c.is_whitespace());
+                    match self.text.trim().is_empty() || is_hidden {
+                        true => self.error(format!("the config cannot be read: {label}"), span, ""),
+                        false => self.error("the config cannot be read", span, label),
+                    }
                 }
             }
         })
@@ -147,6 +155,12 @@ impl<'a> Checker<'a> {
     pub(crate) fn count(&self, key: &str, n: i64, span: Range<usize>) -> Result<u64> {
         let refused = || self.error(format!("{key}: got {n}"), span, "want an integer >= 1");
         u64::try_from(n).ok().filter(|&n| n > 0).ok_or_else(refused)
+    }
+
+    /// How many releases pay together.
+    pub(crate) fn releases(&self, key: &str, n: i64, span: Range<usize>) -> Result<u64> {
+        let refused = || self.error(format!("{key}: got {n}"), span, format!("want 1 to {MOST_RELEASES}"));
+        u64::try_from(n).ok().filter(|n| (1..=MOST_RELEASES).contains(n)).ok_or_else(refused)
     }
 
     pub(crate) fn not_empty<T>(&self, key: &str, values: &Axis<T>, span: Range<usize>) -> Result<()> {
@@ -197,9 +211,11 @@ impl<'a> Checker<'a> {
     ) -> Result<Vec<Amount>> {
         if let Measure::Together { delta, releases } = measure {
             self.probability(&format!("{key}.delta"), delta, span.clone())?;
-            if releases == 0 {
-                return Err(self.error(format!("{key}.releases: got 0"), span, "want at least 1"));
-            }
+            self.releases(
+                &format!("{key}.releases"),
+                i64::try_from(releases).unwrap_or(i64::MAX),
+                span.clone(),
+            )?;
         }
         self.values(key, (axis, span), |&loss, span| {
             Ok(Amount { loss: self.positive(key, loss, span)?, measure })

@@ -42,7 +42,7 @@ impl Checker<'_> {
                 return Err(self.error(message, axis.span(), label));
             };
             if option.length && !lengths {
-                let label = "coupled chains run until they meet, or to `max-steps`";
+                let label = "chains have no length here: coupled ones run until they meet, or to `max-steps`";
                 return Err(self.error(format!("{key}: not used"), axis.span(), label));
             }
             if wire.options[..i].iter().any(|(other, _)| other == key) {

@@ -20,12 +20,14 @@ mod queries;
 mod schema;
 mod split;
 pub(crate) mod tables;
+mod types;
 pub mod values;
 pub mod wire;
 
 pub use axes::{AXES, AxisName, AxisRow, Exclude, Point};
 pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
+pub(crate) use checker::MOST_RELEASES;
 pub use checker::{Checker, Shown};
 pub use invariants::Invariants;
 pub use limits::MOST_CELLS;

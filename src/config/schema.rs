@@ -100,7 +100,7 @@ fn axis(option: &OptionFacts) -> Value {
     let one = match option.kind {
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count(_) => json!({ "type": "integer", "minimum": 1 }),
-        Kind::Whole(_) => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Between { least, most, .. } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Number { above, closed, most, .. } => {
             let low = if closed { "minimum" } else { "exclusiveMinimum" };
             let mut one = json!({ "type": "number", low: above });

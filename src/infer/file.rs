@@ -155,7 +155,7 @@ impl File<'_> {
             let Some(text) = given.get(option.key) else { continue };
             let read = match option.kind {
                 Kind::Flag => text.parse().ok().map(Given::Flag),
-                Kind::Count(_) | Kind::Whole(_) => text.parse().ok().map(Given::Integer),
+                Kind::Count(_) | Kind::Between { .. } => text.parse().ok().map(Given::Integer),
                 Kind::Number { .. } => text.parse().ok().map(Given::Number),
                 _ => Some(Given::Text((*text).to_owned())),
             };
@@ -165,8 +165,22 @@ impl File<'_> {
             values.insert(option.key, value);
         }
         let method = kind.with(|option| values.get(option.key).copied().or_else(|| option.default()));
-        method.takes().map_err(|e| table.bad_row(rows[0], format!("`options` = `{options}`: {e}")))?;
+        let refused = |e| table.bad_row(rows[0], format!("`options` = `{options}`: {e}"));
+        method.takes().map_err(refused)?;
         Ok(method)
+    }
+
+    /// Refuses a release without noise that does not say by which options it was made: nothing else does.
+    pub(in crate::infer) fn check_options(&self, method: Method, rows: &[usize]) -> Result<()> {
+        let given = self.options.map(|place| self.one(place, rows)).transpose()?.unwrap_or_default();
+        match given.trim().is_empty() {
+            true => {
+                let (name, such) = (method.name(), method.all_options());
+                let message = format!("no options, want those with which {name} was run, such as {such}");
+                Err(self.table.bad_row(rows[0], message))
+            }
+            false => Ok(()),
+        }
     }
 
     /// The law of a method that draws no noise. `groups`: as of [`File::noise`]. Refused: a law that is another, a scale or a variance
@@ -260,8 +274,8 @@ impl File<'_> {
         match values.iter().position(|value| value.fract() != 0.0).filter(|_| method.releases_integers(law)) {
             None => Ok(()),
             Some(v) => {
-                let (method, law) = (method.name(), law.name());
-                let want = format!(", want an integer, as {method} releases of {law} noise");
+                let of = if law.is_noise() { format!(" of {} noise", law.name()) } else { String::new() };
+                let want = format!(", want an integer, as {} releases{of}", method.name());
                 Err(self.bad_value(rows[v], want))
             }
         }

@@ -51,7 +51,7 @@ pub use ratios::{Ratio, RatioRow};
 pub use raw::settled;
 pub use repeated::{Repeated, Span, named, release};
 pub use wish::{Ends, Mean, Model, Shared, Wish, counts, ends, level, prior};
-pub use write::{IntervalRow, Put, Told, columns, parquet, write};
+pub use write::{IntervalRow, Put, Told, check_apart, columns, parquet, write};
 
 use crate::failure::{Failure, Result};
 use leaves::Leaves;

@@ -41,7 +41,10 @@ impl Nodes {
         let publishing = method.publishing().map_err(|e| Failure::data(&table.path, e.to_string()))?;
         let (law, assumed, scales) = match publishing {
             None => file.noise(&measured, (levels, "each level"), place)?,
-            Some(_) => (file.no_noise(&measured)?, false, vec![0.0; levels]),
+            Some(_) => {
+                file.check_options(method, &row_of_node)?;
+                (file.no_noise(&measured)?, false, vec![0.0; levels])
+            }
         };
         file.check_integers(method, law, &values, &row_of_node)?;
         if let Some(v) = values.iter().position(|value| *value < 0.0).filter(|_| method.nonnegative()) {
@@ -59,7 +62,7 @@ impl Nodes {
             false => tree,
         };
         if !method.kind().is_free() {
-            file.check_sums(&tree, (&values, method.releases_integers(law)), &row_of_node)?;
+            file.check_sums(&tree, (&values, method.releases_integers(law)), law.is_noise(), &row_of_node)?;
         }
         if let Some(publishing) = publishing {
             file.check_published((&publishing, method), &tree, &values, &row_of_node)?;
@@ -174,6 +177,7 @@ impl File<'_> {
         &self,
         tree: &Hierarchy,
         (values, are_integers): (&[f64], bool),
+        is_noise: bool,
         rows: &[usize],
     ) -> Result<()> {
         for v in (0..tree.nodes()).filter(|&v| !tree.is_leaf(v)) {
@@ -189,9 +193,8 @@ impl File<'_> {
                 }
             };
             if !adds_up {
-                let want = format!(
-                    ", and what is below it adds up to {sum}: want the sum, or the method unconstrained"
-                );
+                let other = if is_noise { ", or the method unconstrained" } else { "" };
+                let want = format!(", and what is below it adds up to {sum}: want the sum{other}");
                 return Err(self.bad_value(rows[v], want));
             }
         }

@@ -107,7 +107,11 @@ impl Inferred {
         let naive = self.intervals.iter().any(|interval| interval.naive.is_finite());
         let mut header = vec!["counts of".to_owned(), "number".into(), "scale of\nthe noise".into()];
         header.push("standard\ndeviation".into());
-        header.extend([format!("{} %\ninterval, +-", percent(self.level)), "cut".into()]);
+        let width = match self.base() {
+            Some(_) => "possible\ncounts, +-".to_owned(),
+            None => format!("{} %\ninterval, +-", percent(self.level)),
+        };
+        header.extend([width, "cut".into()]);
         header.extend(["nothing\nleft".to_owned(), "found by".into()]);
         if bands {
             header.push("band for\nall, +-".into());

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::inference::Counts;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is asked of a noisy file.
 #[derive(Debug, Clone)]
@@ -56,6 +56,12 @@ impl Wish {
             bands: false,
             seed: 1,
         }
+    }
+
+    /// The files that are read.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let more = [&self.invariants, &self.tables, &self.queries, &self.leaves];
+        std::iter::once(&self.file).chain(more.into_iter().flatten()).map(PathBuf::as_path)
     }
 
     /// Refuses a level that no interval can hold.

@@ -1,6 +1,6 @@
 //! Files of the intervals.
 
-use super::{Inferred, Interval, RatioRow};
+use super::{Inferred, Interval, RatioRow, Wish};
 use crate::failure::{Failure, Result};
 use crate::figure::{Look, svg};
 use crate::files;
@@ -12,7 +12,8 @@ use std::path::Path;
 
 table! {
     /// `congenial infer --out`: one row for each node of the noisy file, in the order of the tree, then one for each
-    /// district. Behind these columns stand the keys of the node, one column for each level. Of a table: one row for each sum that the
+    /// district. Behind these columns stand the keys of the node, one column for each level (of one that is called as a column here,
+    /// `value`, `district` or `query` it is `data.district` and so on). Of a table: one row for each sum that the
     /// invariant leaves open (the total, then sums by each column of keys; blank is what they go over), for each entry, and for each
     /// query. Of tables of attributes in areas: one row for each answer of every query, area by area, then district by district; behind
     /// stand the keys of the area, the query, and the category of each attribute.
@@ -57,6 +58,10 @@ impl IntervalRow {
     }
 }
 
+/// The files of values that are written into a folder.
+const FILES: [&str; 6] =
+    ["table.csv", "intervals.csv", "intervals.parquet", "ratios.csv", "draws.parquet", "model.csv"];
+
 /// Columns of a page of text.
 const WIDTH: usize = 120;
 
@@ -84,6 +89,12 @@ pub trait Told {
 
 /// Writes a file into a folder, by its name.
 pub type Put<'a> = dyn FnMut(&str, &dyn Fn(File, &Path) -> Result<()>) -> Result<()> + 'a;
+
+/// Refuses to write a file that is read: into a folder by [`write()`], or a page. Errors: so.
+pub fn check_apart(wish: &Wish, folder: Option<&Path>, page: Option<&Path>) -> Result<()> {
+    let in_folder = folder.into_iter().flat_map(|folder| FILES.map(|name| folder.join(name)));
+    in_folder.chain(page.map(Path::to_owned)).try_for_each(|place| files::check_apart(&place, wish.files()))
+}
 
 /// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `ratios.csv` of ratios,
 /// `draws.parquet` of draws that were kept, `model.csv` of a model, `page.txt`, `page.md`, `page.html` and the figures of the page into a

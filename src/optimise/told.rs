@@ -47,7 +47,7 @@ fn columns(place: &Place, is_tables: bool) -> Vec<String> {
 }
 
 /// The shares of queries by level.
-fn shares(design: &Design) -> Table {
+fn shares(design: &Design) -> Page {
     let (mut levels, mut queries): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (Place { level, query }, _) in &design.shares {
         for (all, own) in [(&mut levels, level), (&mut queries, query)] {
@@ -64,7 +64,9 @@ fn shares(design: &Design) -> Table {
         std::iter::once((*query).to_owned()).chain(levels.iter().map(|level| share(query, level))).collect()
     };
     let header: Vec<&str> = std::iter::once("query").chain(levels.iter().copied()).collect();
-    Table::new(1, header, queries.iter().map(row).collect())
+    let rows: Vec<Vec<String>> = queries.iter().map(row).collect();
+    let legend = if rows.iter().flatten().any(|share| share == "-") { "-: not measured." } else { "" };
+    Page::headed("Shares").table_once(Table::new(1, header, rows)).text(legend)
 }
 
 impl Optimised {
@@ -120,20 +122,14 @@ impl Optimised {
             page = page.table_once(Table::new(of_keys().count() + own_shares.len(), header, rows.collect()));
         }
         if let Some(design) = designs.first().filter(|_| is_tables) {
-            page = page.and(Page::headed("Shares").table_once(shares(design)).text("-: not measured."));
+            page = page.and(shares(design));
         }
         let by_query = self.by_query(is_tables, &of_keys().collect::<Vec<_>>(), &keys);
-        let (by, pays) = match is_tables {
-            true => ("`gls`", ""),
-            false => (
-                "`l2`",
-                ", which is what a record added pays; what one moved pays depends on the split (`plan`)",
-            ),
-        };
+        let by = if is_tables { "`gls`" } else { "`l2`" };
         page.and(Page::headed("By query").table_once(by_query).text(format!(
             "rmse: the root of the mean squared error of least-squares estimates ({by}), in counts, by closed form: over the answers, or \
              of the worst. even: the same budget in equal shares. less by: of the first rmse. within: no split with shares of {LEAST} and \
-             more has an rmse that is lower by more than this. epsilon: of all that is measured together{pays}.",
+             more has an rmse that is lower by more than this. epsilon: of all that is measured together; `plan` says what a record pays.",
         )))
         .text(self.left.clone().unwrap_or_default())
     }

@@ -69,7 +69,7 @@ fn a_study_tells_what_it_is() {
     assert_eq!(place.rows::<ErrorRow>("release-plain"), place.rows::<ErrorRow>("release-told"));
     let (top, tables) = release.split_at(release.find('[').unwrap());
     for (wrong, wanted) in
-        [("authors = \"Unit 3\"", "unknown field `authors`"), ("title = 3", "expected a string")]
+        [("authors = \"Unit 3\"", "unknown field `authors`"), ("title = 3", "got 3, want a text")]
     {
         place.write("wrong.toml", &config(&format!("{top}[about]\n{wrong}\n"), tables));
         place.refuses(&["plan", "wrong.toml"], &[wrong, wanted]);

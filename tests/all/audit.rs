@@ -2,7 +2,7 @@
 //!
 //! In CI some random systems. CONGENIAL_AUDITS=1000 makes it a thousand (`scripts/nightly audit`).
 
-use crate::place::Place;
+use crate::place::{NONNEGATIVE, Place};
 use congenial::audit::{Audited, Effort, Verdict, audit};
 use congenial::engine::Manner;
 use congenial::input::CsvTable;
@@ -236,6 +236,18 @@ fn no_method_is_accused() {
     println!("{audits} audits, {told} of them proved something; closest to what is stated: {closest:?}");
     assert!(accused.is_empty(), "{} accused:\n{}", accused.len(), accused.join("\n"));
     assert!(told > audits / 3, "only {told} proved something");
+}
+
+/// A record moves between counts that nothing ties together, too.
+#[test]
+fn moves_between_single_counts_are_found() {
+    let config = format!(
+        "name = \"a\"\nseed = 7\nreplicates = 1\n[data]\ntable = \"t.csv\"\ncount = \"count\"\nentry = [\"a\"]\n{NONNEGATIVE}\
+         [[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = \"exact\"\n"
+    );
+    let place = Place::new(&[("t.csv", TABLE), ("a.toml", &config)]);
+    let printed = place.prints(&["audit", "a.toml", "--draws", "1000"]);
+    assert!(printed.contains("moved") && !printed.contains("no two tables"), "{printed}");
 }
 
 #[test]

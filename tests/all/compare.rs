@@ -184,7 +184,10 @@ fn what_does_not_go_together_is_said() {
     place.refuses(&["compare", "base", "nowhere"], &["nowhere", "cannot read"]);
     place.refuses(&["compare", "base", "part", "--margin=-1"], &["--margin: got -1"]);
     place.refuses(&["compare", "base", "part", "--level", "2"], &["--level: got 2"]);
-    place.refuses(&["compare", "base", "part", "--format", "html"], &["want text, markdown, csv or json"]);
+    place.refuses(
+        &["compare", "base", "part", "--format", "html"],
+        &["invalid value 'html'", "text, markdown, csv, json"],
+    );
 }
 
 /// A few replicates prove nothing, whatever their spread: Student's t keeps to the level.

@@ -173,8 +173,8 @@ fn what_they_do_not_serve_is_refused() {
     refuses(good.replace("{ kind = \"cell-keys\" }", "\"exact\""), &["exact", "none"]);
     refuses(good.replace("v = 3.0", "v = 40.0"), &["v: got 40", "a count of 1"]);
     refuses(good.replace("js = 2", "js = 5"), &["js"]);
-    refuses(good.replace("js = 2", "js = -1"), &["js", "an integer >= 0"]);
-    refuses(good.replace("base = [3, 5]", "base = 1"), &["base"]);
+    refuses(good.replace("js = 2", "js = -1"), &["js", "an integer from 0 to 100"]);
+    refuses(good.replace("base = [3, 5]", "base = 1"), &["base: got 1", "an integer from 2 to 1000"]);
     refuses(good.replace("[data]", "[data]\nknown = [\"total\"]"), &["known"]);
     refuses(
         format!("study = \"frontier\"\nchange = \"added\"{good}").replace("epsilon = inf", "paid = inf"),
@@ -362,7 +362,7 @@ fn interval_deviation(cell: &CellRow) -> f64 {
 /// asked of them and is not there.
 #[test]
 fn published_files_are_read_and_checked() {
-    let keys = "town,value,method,options\n,6,cell-keys,\na,2,cell-keys,\nb,3,cell-keys,\n";
+    let keys = "town,value,method,options\n,6,cell-keys,js=1\na,2,cell-keys,js=1\nb,3,cell-keys,js=1\n";
     let rounded = "town,value,method,options,law,scale\n,6,small-count-rounding,base=3,none,\na,3,small-count-rounding,base=3,none,0\n\
                    b,3,small-count-rounding,base=3,none,\n";
     let districts = "town,name\na,x\nb,x\n";
@@ -385,12 +385,14 @@ fn published_files_are_read_and_checked() {
     refuses(keys.replace("a,2", "a,1"), &["bad.csv", "line 3", "`value` = `1`", "js=1"]);
     refuses(keys.replace("a,2", "a,-1"), &["line 3", "none below 0"]);
     refuses(keys.replace("a,2", "a,2.5"), &["line 3", "an integer"]);
-    refuses(keys.replace("cell-keys,\n", "cell-keys,js=9\n"), &["line 2", "js"]);
-    refuses(keys.replace("cell-keys,\n", "cell-keys,d=x\n"), &["line 2", "`x`", "an integer"]);
+    refuses(keys.replace("js=1", "js=9"), &["line 2", "js"]);
+    refuses(keys.replace("js=1", "d=x"), &["line 2", "`x`", "an integer"]);
     refuses(rounded.replace("b,3", "b,2").replace(",6", ",5"), &["line 4", "`value` = `2`", "base=3"]);
     refuses(rounded.replace(",6", ",7"), &["line 2", "adds up to 6"]);
+    refuses(keys.replace("js=1", ""), &["line 2", "no options", "such as d=2"]);
+    refuses(rounded.replace("base=3", ""), &["line 2", "no options", "such as base=3"]);
     refuses(keys.replace(",6", ",1000"), &["line 2", "from 998 to 1002", "from 2 to 9", "one table"]);
-    refuses(keys.replace("cell-keys,\n", "cell-keys,\"d=2,d=3\"\n"), &["line 2", "d once"]);
+    refuses(keys.replace("js=1", "\"d=2,d=3\""), &["line 2", "d once"]);
     let exact = "town,value,law,scale,method\n,9007199254740992,double-geometric,1,exact\na,9007199254740991,double-geometric,1,exact\n";
     refuses(format!("{exact}b,2,double-geometric,1,exact\n"), &["line 2", "adds up"]);
     place.write("bad.csv", &format!("{exact}b,1,double-geometric,1,exact\n"));
@@ -403,8 +405,7 @@ fn published_files_are_read_and_checked() {
     refuses(rounded.replace("none", "laplace"), &["line 2", "`laplace`", "`none`", "no noise"]);
     refuses(rounded.replace("none,0", "none,2"), &["line 3", "`scale` = `2`", "no noise"]);
     // Known counts bound those below them; beside them there is no posterior.
-    let known =
-        "town,value,known,method,options\n,4,true,cell-keys,\na,2,false,cell-keys,\nb,5,false,cell-keys,\n";
+    let known = "town,value,known,method,options\n,4,true,cell-keys,js=1\na,2,false,cell-keys,js=1\nb,5,false,cell-keys,js=1\n";
     place.write("known.csv", known);
     let told = infer(&Wish::of(place.path("known.csv"))).unwrap();
     let ends = |v: usize| (told.intervals[v].low, told.intervals[v].high);

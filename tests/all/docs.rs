@@ -192,6 +192,21 @@ fn the_readme_shows_its_first_command() {
     assert!(words <= 950, "{words} words");
 }
 
+/// The first example of the page on splits has the table that is printed of it.
+#[test]
+fn the_page_on_splits_shows_its_first_example() {
+    let path = "docs/how-to/split.md";
+    let page = read(path);
+    let config = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let data = fs::canonicalize("data").unwrap();
+    let config = config.replace("\"data/", &format!("\"{}/", data.display()));
+    let place = Place::new(&[("counties.toml", &config)]);
+    let output = place.command(&["plan", "counties.toml", "--optimise", "mean"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    let shown: String = told.split_inclusive('\n').take_while(|line| !line.starts_with("By query")).collect();
+    hold(path, &replaced(&page, ("```text\n", "```"), &format!("{}\n", shown.trim_end())));
+}
+
 /// The config of the README's first command is what `init` writes.
 #[test]
 fn the_small_town_is_what_init_writes() {

@@ -395,7 +395,7 @@ fn what_cannot_be_paid_for_is_refused() {
         &rho("{ rho = 1.0, foo = 1.0 }"),
         &["unknown field `foo`, expected one of `rho`, `mu`", "config.toml"],
     );
-    refuses(&rho("\"x\""), &["string \"x\", expected a loss, a list of losses, `{ rho = ... }`"]);
+    refuses(&rho("\"x\""), &["got \"x\", want a loss, a list of losses, `{ rho = ... }`"]);
     for wrong in ["{ epsilon = 1.0 }", "{ rho = 1.0, mu = 1.0 }", "{ mu = 1.0, delta = 1e-6 }", "{}"] {
         refuses(
             &rho(wrong),
@@ -417,7 +417,7 @@ fn what_cannot_be_paid_for_is_refused() {
             &[&format!("{name} of `exact` with double-geometric noise is bounded, not computed")],
         );
     }
-    refuses(&rho("{ rho = [\"x\"] }"), &["string \"x\""]);
+    refuses(&rho("{ rho = [\"x\"] }"), &["got \"x\""]);
     let release = with("added", TREE_DATA, grid).replace("study = \"frontier\"\nchange = \"added\"\n", "");
     refuses(&release, &["paid: not used", "only a study of the kind frontier or coverage takes it"]);
     let exclude = "\n[[exclude]]\nepsilon = 1.0\n";

@@ -449,6 +449,26 @@ fn posteriors_of_conditioned_releases_by_hand() {
     assert!(refused.unwrap_err().to_string().contains("no posterior of releases by line-gibbs"));
 }
 
+/// No file that is read is written, under no name that leads to it; and other files of the folder are not in the way.
+#[test]
+fn what_is_read_is_not_written() {
+    let noisy = "zone,value,law,scale,method\n,5,double-geometric,1,exact\na,2,double-geometric,1,exact\n\
+                 b,3,double-geometric,1,exact\n";
+    let place =
+        Place::new(&[("table.csv", noisy), ("noisy.csv", noisy), ("intervals.csv", "zone,name\na,x\n")]);
+    let refuses = |arguments: &[&str], name: &str| {
+        place.refuses(&[&["infer"], arguments].concat(), &[name, "not written", "read by this command"]);
+    };
+    refuses(&["noisy.csv", "-o", "noisy.csv"], "noisy.csv");
+    refuses(&["noisy.csv", "-o", "./noisy.csv"], "noisy.csv");
+    refuses(&["table.csv", "--out", "."], "table.csv");
+    refuses(&["noisy.csv", "--queries", "intervals.csv", "--out", "."], "intervals.csv");
+    assert_eq!(std::fs::read_to_string(place.path("table.csv")).unwrap(), noisy);
+    assert_eq!(std::fs::read_to_string(place.path("noisy.csv")).unwrap(), noisy);
+    place.prints(&["infer", "noisy.csv", "--out", ".", "-o", "page"]);
+    assert_ne!(std::fs::read_to_string(place.path("table.csv")).unwrap(), noisy);
+}
+
 /// Parameters that make a release most likely account for what conditioning on counts >= 0 does: against a search over sums, of two
 /// leaves without a known total.
 #[test]
@@ -668,7 +688,7 @@ fn what_is_written_is_plain() {
     }
     assert!(read("table.csv").contains("\n'=1+1,'@x,,3,") && read("table.csv").contains(",'-a,"));
     let refused = [&arguments[..], &["--format", "json"]].concat();
-    place.refuses(&refused, &["want text, markdown, html or latex"]);
+    place.refuses(&refused, &["invalid value 'json'", "text, markdown, html, latex"]);
     let ratios = read("ratios.csv");
     assert!(ratios.starts_with("ratio,estimate,low,high,level,found_by,guaranteed,met\n"), "{ratios}");
     assert!(ratios.ends_with(",0.9,draws,true,whole\n"), "{ratios}");

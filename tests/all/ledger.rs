@@ -141,8 +141,11 @@ fn wrong_input_is_refused() {
     }
     place.refuses(
         &["ledger", "show", "1", "--format", "csv"],
-        &["--format: want text, markdown, html or latex"],
+        &["invalid value 'csv'", "text, markdown, html, latex"],
     );
+    let before = std::fs::read(place.path("1")).unwrap();
+    place.refuses(&["ledger", "show", "1", "-o", "1"], &["1: not written", "read by this command"]);
+    assert_eq!(std::fs::read(place.path("1")).unwrap(), before);
     place.refuses(
         &["ledger", "verify", "1", "--certificate", "counts.csv"],
         &["counts.csv: it is no certificate"],

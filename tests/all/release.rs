@@ -221,7 +221,7 @@ fn what_does_not_go_is_refused_before_anything_is_booked() {
     };
     refused("\"release\"", "\"run\"", &["kind: got `run`", "want \"release\""]);
     refused("[product]", "seed = 1\n[product]", &["seed: not used", "the operating system"]);
-    refused("epsilon = \"1/2\"", "epsilon = 0.5", &["in quotes", "floating point"]);
+    refused("epsilon = \"1/2\"", "epsilon = 0.5", &["in quotes", "got 0.5"]);
     refused("epsilon = \"1/2\"", "epsilon = \"-1\"", &["got `-1`"]);
     refused("epsilon = \"1/2\"", "epsilon = \"0\"", &["privacy.epsilon: got 0"]);
     refused("epsilon = \"1/2\"", "epsilon = \"1/100000000000000000\"", &["privacy"]);

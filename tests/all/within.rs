@@ -212,7 +212,7 @@ fn what_inequalities_cannot_mean_is_refused() {
         ("of = []", &["of: got an empty list"]),
         ("of = {}", &["of: got no name"]),
         ("value = 3", &["of: missing"]),
-        ("of = { group = \"a\" }\nvalue = 1.5", &["floating point"]),
+        ("of = { group = \"a\" }\nvalue = 1.5", &["got 1.5"]),
         ("of = { group = \"a\" }\nvalue = 3", &["`a >= 3` does not hold in the data: the count is 2"]),
         ("minus = { group = \"a\" }\nvalue = -1", &["`a <= 1` does not hold in the data: the count is 2"]),
         (

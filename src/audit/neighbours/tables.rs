@@ -61,6 +61,12 @@ fn moved(from: u32, to: u32) -> Option<Step> {
     (from != to).then(|| vec![(from as usize, -1), (to as usize, 1)])
 }
 
+/// A record that is removed by the opposite of one change and added by another, which have nothing in common.
+fn apart(removed: Step, added: Step) -> Option<Step> {
+    let meet = removed.iter().any(|(i, _)| added.iter().any(|(j, _)| i == j));
+    (!meet).then(|| removed.into_iter().map(|(i, c)| (i, -c)).chain(added).collect())
+}
+
 /// A change of the nodes of a tree as one of entries.
 fn on_entries(tree: &TreeOfEntries, component: &Component, step: Step) -> Step {
     let first = usize::from(tree.hierarchy.is_known(0));
@@ -80,11 +86,6 @@ pub(super) fn collect(
     collect_paying(collector, cell, table, &reduced, records);
     let known: Vec<(&Component, Records)> =
         reduced.iter().map(|part| (&part.component, Records::of(&part.component))).collect();
-    let free: Vec<u32> = known
-        .iter()
-        .flat_map(|(_, records)| if let Records::Flat(free, _) = records { &free[..] } else { &[] })
-        .copied()
-        .collect();
     for (component, records) in &known {
         let Records::Tree(tree, costs) = records else { continue };
         let Ok(costs) = TreeCosts::new(&tree.hierarchy, costs) else { continue };
@@ -102,12 +103,15 @@ pub(super) fn collect(
     for from in [&corner[..], &table.counts, &table.counts] {
         for kind in [ChangeKind::Added, ChangeKind::Moved] {
             collector.add_random(kind, from, || {
-                // Between two entries that no equation holds, too.
-                if kind == ChangeKind::Moved && free.len() > 1 && below(&mut rng, 2) == 0 {
-                    return moved(*pick(&mut rng, &free)?, *pick(&mut rng, &free)?);
+                let is_across = kind == ChangeKind::Moved && below(&mut rng, 2) == 0;
+                let mut one = |kind| {
+                    let (component, records) = pick(&mut rng, &known)?;
+                    records.random(component, kind, &mut rng)
+                };
+                match is_across {
+                    true => apart(one(ChangeKind::Added)?, one(ChangeKind::Added)?),
+                    false => one(kind),
                 }
-                let (component, records) = pick(&mut rng, &known)?;
-                records.random(component, kind, &mut rng)
             });
         }
     }

@@ -49,11 +49,13 @@ fn of_noise(run: &str, lines: &[Line]) -> Page {
     };
     let (_, words) = replicates(lines.iter().map(|(_, row)| row.replicates));
     let added = match cell.added {
-        Some(added) => format!("One record that is added or removed pays an epsilon of {}, ", loss(added)),
-        None => "No record can be added or removed, since totals are known; ".to_owned(),
+        Some(added) => format!("One record that is added or removed pays an epsilon of {}", loss(added)),
+        None => "No record can be added or removed, since totals are known".to_owned(),
     };
-    let moved =
-        format!("one that is moved to another area and other categories {} at most.", loss(cell.moved));
+    let moved = format!(
+        "; one that is moved to another area and other categories pays an epsilon of at most {}.",
+        loss(cell.moved)
+    );
     let descents = cells.iter().map(|same| same[0]).filter(|cell| is_descent(&cell.method));
     let descents: Vec<String> = descents.map(|cell| format!("`{}`", cell.label())).collect();
     let descents = match descents.split_last() {

@@ -236,17 +236,18 @@ impl Answer<'_> {
             })
             .collect();
         let everywhere = |curve: &usize| all.iter().flatten().all(|(_, best)| best.contains(curve));
-        if let Some(curve) = curves.iter().copied().find(everywhere) {
+        let or =
+            |best: &BTreeSet<usize>| best.iter().map(|&curve| named(curve)).collect::<Vec<_>>().join(" or ");
+        let best: BTreeSet<usize> = curves.iter().copied().filter(everywhere).collect();
+        if !best.is_empty() {
             let alone = all.iter().flatten().all(|(_, best)| best.len() == 1);
-            let (name, loss) = (named(curve), self.measure.short());
+            let (name, loss) = (or(&best), self.measure.short());
             let levels = if self.levels.len() > 1 { "level and " } else { "" };
             return match alone {
                 true => format!("{name} has the smallest error at every {levels}{loss}"),
                 false => format!("no method has a smaller error than {name}, at any {levels}{loss}"),
             };
         }
-        let or =
-            |best: &BTreeSet<usize>| best.iter().map(|&curve| named(curve)).collect::<Vec<_>>().join(" or ");
         let level = |level: &Vec<(f64, BTreeSet<usize>)>| {
             let runs: Vec<String> = level
                 .chunk_by(|a, b| a.1 == b.1)

@@ -11,20 +11,24 @@ use super::problem::Problem;
 use super::tree::Tree;
 use crate::error::{Error, Result};
 use crate::rng::Rng;
-use crate::sdc::{PerturbationTable, Publishing};
+use crate::sdc::{LARGEST_CHANGE, PerturbationTable, Publishing};
 
 /// The cell key method.
 pub(super) struct CellKeys;
 
 /// The table of the tools for the European census of 2021.
-static LARGEST: OptionFacts = option("d", "the largest change", Kind::Count(2));
+static LARGEST: OptionFacts =
+    option("d", "the largest change", Kind::Between { least: 1, most: LARGEST_CHANGE, default: 2 });
 static VARIANCE: OptionFacts = option(
     "v",
     "the variance of every change",
     Kind::Number { above: 0.0, closed: false, most: 1e4, default: Some(1.08) },
 );
-static UNPUBLISHED: OptionFacts = option("js", "counts from 1 to it are not published", Kind::Whole(1));
-
+static UNPUBLISHED: OptionFacts = option(
+    "js",
+    "counts from 1 to it are not published",
+    Kind::Between { least: 0, most: LARGEST_CHANGE, default: 1 },
+);
 static STAY: OptionFacts = option(
     "pstay",
     "the probability of no change at least",

@@ -32,8 +32,15 @@ pub enum Kind {
     Flag,
     /// Integers from 1.
     Count(u64),
-    /// Integers from 0.
-    Whole(u64),
+    /// Integers of a range.
+    Between {
+        /// The least.
+        least: u64,
+        /// The largest.
+        most: u64,
+        /// What it is if the config does not say.
+        default: u64,
+    },
     /// Finite numbers above `above` (or from it, if `closed`) to `most`.
     Number {
         /// Lower end.
@@ -89,7 +96,7 @@ impl OptionFacts {
     pub fn default(&self) -> Option<Value> {
         match self.kind {
             Kind::Flag => Some(Value::Flag(false)),
-            Kind::Count(n) | Kind::Whole(n) => Some(Value::Count(n)),
+            Kind::Count(n) | Kind::Between { default: n, .. } => Some(Value::Count(n)),
             Kind::Number { default, .. } => default.map(Value::Number),
             Kind::Name(names) | Kind::NameOrEntries(names) => Some(Value::Name(names[0])),
             Kind::Own => None,
@@ -104,7 +111,7 @@ impl OptionFacts {
                 value.filter(|value| *value != Value::Name(names[0]))
             }
             Kind::Name(names) | Kind::NameOrEntries(names) => value.or(Some(Value::Name(names[0]))),
-            Kind::Count(_) | Kind::Whole(_) | Kind::Number { .. } | Kind::Own => value,
+            Kind::Count(_) | Kind::Between { .. } | Kind::Number { .. } | Kind::Own => value,
         }
     }
 
@@ -115,7 +122,9 @@ impl OptionFacts {
             (Kind::Count(_), Given::Integer(n)) => {
                 u64::try_from(*n).ok().filter(|&n| n > 0).map(Value::Count)
             }
-            (Kind::Whole(_), Given::Integer(n)) => u64::try_from(*n).ok().map(Value::Count),
+            (Kind::Between { least, most, .. }, Given::Integer(n)) => {
+                u64::try_from(*n).ok().filter(|n| (least..=most).contains(n)).map(Value::Count)
+            }
             (Kind::Number { above, closed, most, .. }, Given::Integer(_) | Given::Number(_)) => {
                 let x = if let Given::Integer(n) = given { *n as f64 } else { given.number()? };
                 let low = if closed { x >= above } else { x > above };
@@ -134,7 +143,7 @@ impl OptionFacts {
         match self.kind {
             Kind::Flag => "want true or false".into(),
             Kind::Count(_) => "want an integer >= 1".into(),
-            Kind::Whole(_) => "want an integer >= 0".into(),
+            Kind::Between { least, most, .. } => format!("want an integer from {least} to {most}"),
             Kind::Number { above, closed: false, most, .. } if most == f64::INFINITY => {
                 format!("want a finite number > {above}")
             }

@@ -10,13 +10,16 @@ use super::options::{Kind, OptionFacts, OptionValue};
 use super::problem::{On, Problem};
 use super::tree::Tree;
 use crate::error::Result;
-use crate::sdc::{Publishing, check_base, check_rounded, round_small_counts};
+use crate::sdc::{LARGEST_BASE, Publishing, check_rounded, round_small_counts};
 
 /// Small count rounding.
 pub(super) struct SmallCounts;
 
-static BASE: OptionFacts =
-    option("base", "counts of leaves from 1 to base - 1 become 0 or base, 2 to 1,000", Kind::Count(3));
+static BASE: OptionFacts = option(
+    "base",
+    "counts of leaves from 1 to base - 1 become 0 or base",
+    Kind::Between { least: 2, most: LARGEST_BASE, default: 3 },
+);
 
 static FACTS: Facts = Facts {
     name: "small-count-rounding",
@@ -41,10 +44,6 @@ impl SmallCounts {
 impl Define for SmallCounts {
     fn facts(&self) -> &'static Facts {
         &FACTS
-    }
-
-    fn takes(&self, asked: &Asked) -> Result<()> {
-        check_base(Self::base(asked))
     }
 
     fn fits(&self, _: &Asked, place: On) -> Result<()> {

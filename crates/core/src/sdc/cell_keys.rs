@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 
+/// The largest D.
+pub const LARGEST_CHANGE: u64 = 100;
 /// Newton's steps at most; most laws take some ten.
 const STEPS: usize = 100;
 /// How far mean and variance may be off where the steps end, and after the last of them, in units of the largest change.
@@ -55,7 +57,7 @@ impl PerturbationTable {
     ///
     /// Refused: numbers out of range; a variance that no law of some count has.
     pub fn new(largest: u64, variance: f64, unpublished: u64, stay: f64) -> Result<Self> {
-        if !(1..=100).contains(&largest) {
+        if !(1..=LARGEST_CHANGE).contains(&largest) {
             return Err(Error::parameter("d", largest, "1 to 100"));
         }
         if unpublished >= largest {

@@ -10,6 +10,6 @@ mod cell_keys;
 mod publishing;
 mod rounding;
 
-pub use cell_keys::PerturbationTable;
+pub use cell_keys::{LARGEST_CHANGE, PerturbationTable};
 pub use publishing::Publishing;
-pub use rounding::{check_base, check_rounded, round_small_counts};
+pub use rounding::{LARGEST_BASE, check_base, check_rounded, round_small_counts};

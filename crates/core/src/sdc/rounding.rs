@@ -5,11 +5,11 @@ use crate::invariant::Hierarchy;
 use crate::rng::{Rng, Stream};
 
 /// The largest base.
-const MOST: u64 = 1000;
+pub const LARGEST_BASE: u64 = 1000;
 
 /// Small count rounding: every leaf with a count from 1 to base - 1 becomes 0 or base, and all other leaves stay. Which become base is
-/// what changes the counts of all nodes least: the sum over nodes of the squared change is the least that there is. Among leaves that are
-/// alike chance decides; of two numbers of bases that change as little, the smaller is taken.
+/// what changes the counts of all nodes least: the sum over nodes of the squared change is the least that there is. Chance decides among
+/// leaves that are alike, and between two numbers of bases that change as little.
 ///
 /// The result adds up, is whole, and at least 0; no leaf changes by base or more. Langsrud and Heldal (2018) look for such a choice by a
 /// search (`PLSrounding`), for tables of any kind. On a tree the best one follows from a pass up and one down: the least sum below a node
@@ -60,9 +60,13 @@ pub fn round_small_counts(tree: &Hierarchy, counts: &[i64], base: u64, rng: &mut
         }
         increments[v] = own;
     }
-    // A node takes the first increments of its own, as many as it is given; the root those that are below 0.
+    // A node takes the first increments of its own, as many as it is given; the root those that are below 0. They are ascending, so
+    // that one alone may be 0.
     let mut taken = vec![0usize; tree.nodes()];
     taken[0] = increments[0].partition_point(|(increment, ..)| *increment < 0);
+    if increments[0].get(taken[0]).is_some_and(|(increment, ..)| *increment == 0) {
+        taken[0] += usize::from(rng.next_u64() >> 63 == 1);
+    }
     let mut released = counts.to_vec();
     for v in 0..tree.nodes() {
         match tree.is_leaf(v) {
@@ -81,11 +85,8 @@ pub fn check_rounded(tree: &Hierarchy, counts: &[i64]) -> Result<()> {
         return Err(Error::parameter("counts", counts.len(), "one for each node"));
     }
     if let Some(v) = (0..tree.nodes()).find(|&v| tree.is_known(v)) {
-        return Err(Error::parameter(
-            "tree",
-            format!("node {v}, which is known"),
-            "no node that is known: all may change",
-        ));
+        let what = if v == 0 { "the total".to_owned() } else { format!("node {v}") };
+        return Err(Error::parameter("known", what, "no known count: rounding may change all"));
     }
     if let Some(leaf) = tree.leaves().iter().find(|leaf| counts[**leaf as usize] < 0) {
         return Err(Error::parameter("count", counts[*leaf as usize], "counts >= 0"));
@@ -95,7 +96,7 @@ pub fn check_rounded(tree: &Hierarchy, counts: &[i64]) -> Result<()> {
 
 /// Refuses a base that is not 2 to 1000.
 pub fn check_base(base: u64) -> Result<()> {
-    match (2..=MOST).contains(&base) {
+    match (2..=LARGEST_BASE).contains(&base) {
         true => Ok(()),
         false => Err(Error::parameter("base", base, "2 to 1000")),
     }
@@ -156,7 +157,8 @@ mod tests {
         }
     }
 
-    /// Leaves that are alike are chosen alike: of four counts of 1 under one node, base 2, two become 2, each pair as often.
+    /// Leaves that are alike are chosen alike: of four counts of 1 under one node, base 2, two become 2, each pair as often. Of three
+    /// one or two do, as often.
     #[test]
     fn chance_decides_among_what_is_alike() {
         let mut rng = test_stream(824);
@@ -168,6 +170,14 @@ mod tests {
         }
         assert_eq!(seen.len(), 6);
         crate::testing::assert_frequencies(seen.into_values().map(|count| (count, 1.0 / 6.0)), 6_000);
+        let tree = Hierarchy::from_parents(&[0; 4]).unwrap();
+        let mut more = 0u64;
+        for _ in 0..6_000 {
+            let got = round_small_counts(&tree, &[3, 1, 1, 1], 2, &mut rng).unwrap();
+            more += u64::from(got[0] == 4);
+            assert!(got[0] == 4 || got[0] == 2, "{got:?}");
+        }
+        crate::testing::assert_frequencies([(more, 0.5), (6_000 - more, 0.5)], 6_000);
     }
 
     #[test]
