@@ -315,6 +315,11 @@ impl Losses {
 
     /// The losses of this release and another of the same data, on the finer of two grids.
     pub(super) fn and(&self, other: &Self) -> Self {
+        self.joined(other, false)
+    }
+
+    /// As [`Losses::and`]. `is_cut`: a grid without ends of next to no probability.
+    fn joined(&self, other: &Self, is_cut: bool) -> Self {
         let (beyond, worst) = (self.beyond + other.beyond, self.worst + other.worst);
         if self.listed_pairs(other) > 0 {
             let some = |losses: &Self| losses.each().filter(|(_, p)| *p > 0.0).collect::<Vec<_>>();
@@ -339,19 +344,9 @@ impl Losses {
             let [own, others] = grids;
             grids = [(own, self), (others, other)].map(finer);
         }
-        Self { law: Law::Grid(grids[0].and(&grids[1]).limited()), beyond, worst }
-    }
-
-    /// As [`Losses::and`], without ends of next to no probability.
-    fn and_shortened(&self, other: &Self) -> Self {
-        let both = self.and(other);
-        match both.law {
-            Law::Grid(grid) => {
-                let (grid, cut) = grid.shortened();
-                Self { law: Law::Grid(grid), beyond: both.beyond + cut, ..both }
-            }
-            Law::Listed(_) => both,
-        }
+        let grid = grids[0].and(&grids[1]);
+        let (grid, cut) = if is_cut { grid.shortened() } else { (grid, 0.0) };
+        Self { law: Law::Grid(grid.limited()), beyond: beyond + cut, worst }
     }
 
     /// The pairs of losses that [`Losses::and`] lists where one of two is on no grid.
@@ -378,11 +373,11 @@ impl Losses {
             if left == 0 {
                 return result.unwrap_or_else(|| Self::pure(0.0));
             }
-            squares = squares.and_shortened(&squares);
+            squares = squares.joined(&squares, true);
         }
     }
 
-    /// As [`Losses::and`], on the wider of two grids.
+    /// As [`Losses::joined`] with a cut, on the wider of two grids.
     fn and_coarser(mut self, other: &Self) -> Self {
         let mut other = other.clone();
         if let (Law::Grid(one), Law::Grid(other)) = (&mut self.law, &mut other.law) {
@@ -393,7 +388,7 @@ impl Losses {
                 *other = other.coarser();
             }
         }
-        self.and_shortened(&other)
+        self.joined(&other, true)
     }
 }
 
