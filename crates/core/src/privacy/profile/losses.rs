@@ -6,6 +6,7 @@
 
 use super::grid::{self, Grid, STEPS, spread};
 use super::translated::{self, log_sum};
+use crate::rng::normal_quantile;
 
 /// The probabilities of losses under P.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ pub struct Losses {
 const MOST_PAIRS: usize = 1 << 16;
 /// What the probabilities of a law lack of 1 by rounding, at most.
 const ROUNDING: f64 = 1e-9;
+/// The logarithm of a probability that is a number.
+const LOWEST: f64 = -690.0;
 /// How close rho comes to the truth, from above, relatively.
 const CLOSE: f64 = 1e-9;
 
@@ -298,10 +301,12 @@ impl Losses {
         let lacks = 1.0 - libm::exp(below[below.len() - 1].1) - libm::exp(first.1);
         let lost =
             if self.beyond > 0.0 || lacks > ROUNDING { libm::log(lacks.max(0.0)) } else { f64::NEG_INFINITY };
-        let quantile = |error: f64, lacks: f64| match error < lacks {
-            true => translated::quantile(error),
-            false => -translated::quantile(lacks),
+        // The faster of two, as far as probabilities are numbers.
+        let far = |log: f64| match log > LOWEST {
+            true => -normal_quantile(libm::exp(log)),
+            false => translated::quantile(log),
         };
+        let quantile = |error: f64, lacks: f64| if error < lacks { far(error) } else { -far(lacks) };
         let mut most: f64 = 0.0;
         for ((power, alpha), (beta, kept)) in corners.zip(below.into_iter().rev()) {
             let kept = log_sum(kept, lost);
