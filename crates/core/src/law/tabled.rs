@@ -151,7 +151,7 @@ mod tests {
 
     /// 10^9 draws of each law against its probabilities, by chi-square at the level 1e-6: some 20 s, run by hand.
     #[test]
-    #[ignore = "10^9 draws of each law: run by hand"]
+    #[ignore = "10^9 draws of each law: scripts/nightly draws"]
     fn many_draws_have_the_law() {
         fn check<L: IntegerLaw>(law: L) {
             let draws = 1_000_000_000u64;

@@ -48,7 +48,7 @@ impl Grid {
         Self { step, first, weights: dense, turn: None }
     }
 
-    /// Of any losses, each with its weight.
+    /// Puts losses, each with its weight, on the multiples of a step.
     pub(super) fn of(step: f64, losses: impl Iterator<Item = (f64, f64)>) -> Self {
         let spread = |(loss, p)| spread(step, loss).map(|(place, share)| (place, share * p));
         Self::new(step, &losses.flat_map(spread).collect::<Vec<_>>())
